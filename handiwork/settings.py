@@ -350,7 +350,7 @@ def _explain_all(error: ValidationError, flags: Mapping[str, Any]) -> str:
 
 def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
     key = str(problem["loc"][0])
-    if key == "mcp" and len(problem["loc"]) > 1:  # its values may be secrets, which are not shown
+    if key in ("mcp", "forges") and len(problem["loc"]) > 1:  # values of mcp may be secrets, which are not shown
         path = ".".join(map(str, problem["loc"]))
         return f"{settings_file()}: {path}: {problem['msg'].removeprefix('Value error, ')}"
     if problem["type"] == "extra_forbidden":

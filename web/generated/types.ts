@@ -1328,8 +1328,9 @@ export interface Posted {
  * The request that the session's changes would make in ``repository`` on ``host``.
  *
  * ``account`` is the forge's name of the token's owner, null without a token that works; ``problem`` then tells why.
- * ``base`` may be "" then; ``bases`` are likely branches to merge into. ``variable`` is the environment variable for
- * a token. ``files`` are the changed paths, ``warnings`` has a sentence for each other thing in the request.
+ * ``base`` may be "" then; ``bases`` are likely branches to merge into. ``variable`` is the environment variable
+ * whose token the forge gets, "" for a host that the settings do not name. ``files`` are the changed paths,
+ * ``warnings`` has a sentence for each other thing in the request.
  */
 export interface PullRequestProposal {
   forge: "github" | "gitlab";

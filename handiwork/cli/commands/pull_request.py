@@ -18,7 +18,7 @@ from handiwork.errors import Exit
 from handiwork.llm.catalog.keys import keys_file
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.pull_request import ForgeTokens, Proposal, open_request, propose
+from handiwork.session.pull_request import ForgeTokens, Proposal, no_token, open_request, propose
 from handiwork.session.pull_request.forge import Draft, TokenError
 from handiwork.settings import SettingsError
 from handiwork.workspace.files.names import quoted
@@ -46,7 +46,7 @@ async def pull_request(
         proposal = await propose(data_dir(), log, tokens)
         if proposal.account is None and not dry_run:
             if not asks:
-                raise TokenError(proposal.problem or f"there is no token: set {proposal.target.variable}")
+                raise TokenError(proposal.problem) if proposal.problem else no_token(proposal.target)
             await _ask_token(tokens, proposal)
             proposal = await propose(data_dir(), log, tokens)
         text = proposal.body if body is None else body
@@ -88,7 +88,7 @@ async def _ask_token(tokens: ForgeTokens, proposal: Proposal) -> None:
         except EOFError:
             token = ""
         if not token.strip():
-            raise TokenError(f"there is no token for {target.host}: set {target.variable}, or enter one")
+            raise no_token(target)
         try:
             await tokens.give(target, token, keep=False)
         except TokenError as error:

@@ -26,7 +26,7 @@ async def propose_pull_request(call: OperationCall[None, None]) -> PullRequestPr
             "noun": found.target.noun,
             "host": found.target.host,
             "repository": found.target.path,
-            "variable": found.target.variable,
+            "variable": found.target.variable if found.target.own else "",
             "account": found.account,
             "problem": found.problem,
             "title": found.title,

@@ -21,7 +21,7 @@ from handiwork.session.config import config_of
 from handiwork.session.open import changes
 from handiwork.session.pull_request.forge import Draft, ForgeError, PullRequest, RequestExistsError, TokenError
 from handiwork.session.pull_request.target import Target, target_of
-from handiwork.settings import load
+from handiwork.settings import load, settings_file
 from handiwork.workspace.git.remote import GitRemote, push_branch, remote_of
 
 LONGEST_TOKEN = 1000
@@ -93,6 +93,12 @@ class ForgeTokens:
         return account
 
 
+def no_token(target: Target) -> TokenError:
+    """Return the error for a missing token."""
+    known = "" if target.own else f'write [forges."{target.host}"] with its kind into {settings_file()} and '
+    return TokenError(f"there is no token for {target.host}: {known}set {target.variable}, or enter a token")
+
+
 async def find_target(log: EventLog) -> Target:
     """Return the forge of the session's workspace. Raises NoRemoteError, UnknownForgeError, SessionError."""
     return (await _target(log))[1]
@@ -138,7 +144,7 @@ async def open_request(store: Store, data: Path, log: EventLog, tokens: ForgeTok
     _, target = await _target(log)
     token, _ = await tokens.find(target)
     if not token:
-        raise TokenError(f"there is no token for {target.host}: give one, or set {target.variable}")
+        raise no_token(target)
     if len(token) >= 8:  # a shorter one would be taken out of ordinary text
         store.redactor.learn({_name(target): token})
     async with target.forge(token) as forge:
@@ -174,8 +180,8 @@ def _name(target: Target) -> str:
 def _warnings(remote: GitRemote, target: Target) -> tuple[str, ...]:
     if not remote.unpushed:
         return ()
-    commits = "a commit" if remote.unpushed == 1 else f"{remote.unpushed} commits"
-    return (f"HEAD has {commits} that {remote.name} does not have: the {target.noun} has them too.",)
+    commits, them = ("a commit", "it") if remote.unpushed == 1 else (f"{remote.unpushed} commits", "them")
+    return (f"HEAD has {commits} that {remote.name} does not have: the {target.noun} has {them} too.",)
 
 
 async def _last_message(log: EventLog) -> str:

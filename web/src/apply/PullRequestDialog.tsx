@@ -33,22 +33,24 @@ export function PullRequestDialog({ store, noun, onClose }: Props) {
     setTokens(tokens + 1);
   };
   return (
-    <Dialog title={`Open a ${noun}`} onClose={onClose} onSubmit={() => undefined} wide>
-      {loading && !proposal && <p>Looking at the repository …</p>}
-      {proposal && (
-        <>
-          <p>
-            A {proposal.noun} in <strong className="apply-path">{exact(proposal.repository)}</strong> needs a token of
-            yours for {exact(proposal.host)}.
-          </p>
-          <Problem text={proposal.problem} />
-          <KeyForm label={`Token for ${proposal.host}`} about={tokenAbout(proposal)} take={take} />
-        </>
-      )}
-      <Problem text={problem} />
-      <footer>
-        <Button onClick={onClose}>Cancel</Button>
-      </footer>
+    <Dialog title={`Open a ${noun}`} onClose={onClose} wide>
+      <div className="stack">
+        {loading && !proposal && <p>Looking at the repository …</p>}
+        {proposal && (
+          <>
+            <p>
+              A {proposal.noun} in <strong className="apply-path">{exact(proposal.repository)}</strong> needs a token of
+              yours for {exact(proposal.host)}.
+            </p>
+            <Problem text={proposal.problem} />
+            <KeyForm label={`Token for ${proposal.host}`} about={tokenAbout(proposal)} take={take} />
+          </>
+        )}
+        <Problem text={problem} />
+        <footer>
+          <Button onClick={onClose}>Cancel</Button>
+        </footer>
+      </div>
     </Dialog>
   );
 }

@@ -54,5 +54,5 @@ export function tokenAbout({ forge, variable }: Pick<PullRequestProposal, "forge
     forge === "github"
       ? "A token with the scope repo, or a fine-grained one that may write contents and pull requests."
       : "A token with the scope api, of an account with the role Developer.";
-  return `${scope} The server also takes the token of its environment variable ${variable}.`;
+  return variable ? `${scope} The server also takes the token of its environment variable ${variable}.` : scope;
 }
