@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +17,7 @@ from playwright.async_api import Browser, Page, expect
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts.harness import everything  # noqa: E402
+from scripts.harness import everything, forge  # noqa: E402
 from scripts.harness.serving import Api, Program, bash, finish  # noqa: E402
 from scripts.harness.window import PATIENCE, chromium, window  # noqa: E402
 
@@ -35,24 +36,29 @@ def main() -> None:
         old.unlink()
     with tempfile.TemporaryDirectory() as folder:
         program = Program(Path(folder))
-        try:
-            asyncio.run(take(program.start(), Path(folder)))
-        finally:
-            program.close()
+        with forge.serve("github", Path(folder) / "forge") as github:
+            settings = Path(folder) / "config/handiwork/config.toml"
+            settings.parent.mkdir(parents=True)
+            settings.write_text(github.settings)
+            program.environment["GITHUB_TOKEN"] = github.add("ada")
+            try:
+                asyncio.run(take(program.start(), Path(folder), github))
+            finally:
+                program.close()
     print(f"{len(list(OUT.iterdir()))} pictures are in {OUT.relative_to(ROOT)}")
 
 
-async def take(api: Api, folder: Path) -> None:
+async def take(api: Api, folder: Path, github: forge.Standin) -> None:
     """Make the sessions and take all pictures."""
     expect.set_options(timeout=PATIENCE * 1000)
-    sessions = await asyncio.to_thread(make, api)
+    sessions = await asyncio.to_thread(make, api, github)
     async with chromium(folder) as browser:
         for look in LOOKS:
             await pictures(browser, api, look, sessions)
 
 
-def make(api: Api) -> dict[str, str]:
-    """Return the ids of sessions: one that is done, one that asks, one that failed."""
+def make(api: Api, github: forge.Standin) -> dict[str, str]:
+    """Return the ids of sessions: one that is done, one that asks, one that failed, one on a clone from GitHub."""
     whole = everything.make(api)
     asking = api.create(
         bash("pip install babel", said="`babel` knows every language's greeting."),
@@ -61,9 +67,19 @@ def make(api: Api) -> dict[str, str]:
         title="Use a library for languages",
     )
     failed = api.create({"error": "the key was refused"}, title="Translate the manual")
-    for session in (asking, failed):
-        api.until(session, "awaiting_user_confirmation", "error", "paused")
-    return {"whole": whole, "asking": asking.rpartition("/")[2], "failed": failed.rpartition("/")[2]}
+    project = api.folder / "cloned"
+    subprocess.run(["git", "clone", "-q", str(github.bare), str(project)], check=True)
+    subprocess.run(["git", "remote", "set-url", "origin", github.address], cwd=project, check=True)
+    cloned = api.create(
+        bash("sed -i s/hello/hallo/ greeting.txt"),
+        finish("The greeting is German now.\n\n- Fixes #7"),
+        workspace=str(project),
+        title="Greet in German",
+    )
+    sessions = {"asking": asking, "failed": failed, "cloned": cloned}
+    for session in sessions.values():
+        api.until(session, "awaiting_user_confirmation", "error", "paused", "finished")
+    return {"whole": whole, **{name: session.rpartition("/")[2] for name, session in sessions.items()}}
 
 
 async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, str]) -> None:
@@ -82,6 +98,10 @@ async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, st
             await page.goto(f"/s/{sessions[name]}")
             await expect(page.get_by_role("button", name=re.compile(shown))).to_be_visible()
             await picture(page, look, name)
+        await page.goto(f"/s/{sessions['cloned']}")
+        await page.get_by_role("button", name="Open a pull request").click()
+        await expect(page.get_by_role("dialog")).to_contain_text("Nothing is sent yet.")
+        await picture(page, look, "pull-request")
         await page.goto(f"/s/{sessions['whole']}")
         await expect(page.get_by_role("group", name="Conversation")).to_contain_text("Both tests pass.")
         await picture(page, look, "chat")

@@ -99,3 +99,16 @@ def test_a_terminal_is_asked_for_a_token_which_it_does_not_show(program: Program
         terminal.until(f"{forge.url}/octo/greeter/pull/1")
         assert terminal.exit_code() == 0
     assert len(forge.requests) == 1
+
+
+@pytest.mark.slow
+def test_a_session_in_place_has_a_request_too(program: Program, forge: Standin) -> None:
+    model = program.script(bash("echo salut > greeting.txt"), finish(), name="in-place")
+    done = program("run", "greet in French", "--model", model, "--in-place")
+    assert done.returncode == 0, done.stderr
+    before = git(program.workspace, "status", "--porcelain", "--branch")
+    opened = program("pull-request", "--json", GITHUB_TOKEN=forge.add("ada"))
+    assert opened.returncode == 0, opened.stderr
+    assert git(forge.bare, "show", f"{json.loads(opened.stdout)['branch']}:greeting.txt") == "salut\n"
+    assert git(program.workspace, "status", "--porcelain", "--branch") == before
+    assert (program.workspace / "greeting.txt").read_text() == "salut\n"

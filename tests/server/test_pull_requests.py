@@ -293,7 +293,8 @@ def test_a_shallow_clone_and_the_agent_s_own_commits(api: Api, github: Standin, 
     project = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{github.bare}", str(project))
     git(project, "remote", "set-url", "origin", github.address)
-    session = work(api, project, "echo 1 >> more; git commit -qam third; echo 2 >> more")
+    more = "echo 1 >> more; git commit -qam third; echo 2 >> more; head -c 3000000 /dev/urandom > large"
+    session = work(api, project, more)
     api.post(f"{session}/pull-request/token", token=github.add("ada"))
     answer = opening(api, session)
     assert answer.status_code == 200, answer.text
@@ -301,6 +302,7 @@ def test_a_shallow_clone_and_the_agent_s_own_commits(api: Api, github: Standin, 
     subjects = git(github.bare, "log", "--format=%s", opened["branch"])
     assert subjects == "Greet in German\nthird\nsecond\nfirst\n"
     assert git(github.bare, "show", f"{opened['branch']}:more") == "1\n1\n2\n"
+    assert git(github.bare, "cat-file", "-s", f"{opened['branch']}:large") == "3000000\n"
 
 
 CAPTURE = """#!/bin/sh
@@ -361,6 +363,8 @@ def test_the_token_is_in_no_log_argument_or_repository(tmp_path: Path) -> None:
         ("https://me:secret@github.com/octo/greeter", ("github", "https://github.com", "octo/greeter")),
         ("http://github.com/octo/greeter/", ("github", "https://github.com", "octo/greeter")),
         ("git@github.com:octo/greeter.git", ("github", "https://github.com", "octo/greeter")),
+        ("ssh://git@ssh.github.com:443/octo/greeter.git", ("github", "https://github.com", "octo/greeter")),
+        ("git@github-work:octo/greeter.git", ("github", "https://github.com", "octo/greeter")),
         ("ssh://git@gitlab.com:2222/a/b/c.git", ("gitlab", "https://gitlab.com", "a/b/c")),
         ("https://gitlab.example.org:8443/a/b.git", ("gitlab", "https://gitlab.example.org:8443", "a/b")),
         ("git@github-enterprise.example.org:a/b", ("github", "https://github-enterprise.example.org", "a/b")),
@@ -369,10 +373,13 @@ def test_the_token_is_in_no_log_argument_or_repository(tmp_path: Path) -> None:
     ],
 )
 def test_an_address_names_forge_and_repository(address: str, expected: tuple[str, str, str]) -> None:
-    known = {"code.example.org": ForgeSettings(kind="gitlab", url="https://code.example.org/gitlab")}
+    known = {
+        "code.example.org": ForgeSettings(kind="gitlab", url="https://code.example.org/gitlab"),
+        "github-work": ForgeSettings(kind="github", url="https://github.com"),
+    }
     target = target_of(address, known)
     assert (target.kind, target.web, target.path) == expected
-    assert target.own == (target.host in ("github.com", "gitlab.com", "code.example.org"))
+    assert target.own == (target.host in ("github.com", "gitlab.com", *known))
 
 
 @pytest.mark.parametrize(
@@ -381,6 +388,7 @@ def test_an_address_names_forge_and_repository(address: str, expected: tuple[str
         *("/srv/git/a.git", "file:///srv/a.git", "../a", "https://github.com/octo", "https://github.com/a/b/c"),
         *("https://github.com/../b", "https://example.org/a/b", "git@example.org:a/b", "https://[::1]/a/b"),
         *("https://github.com/a b/c", "https://github.com/a/b?x", "ext::sh -c touch% x", "https://gitlab.com/a/-b"),
+        "git@github-work:octo/greeter.git",
     ],
 )
 def test_an_address_that_names_none(address: str) -> None:

@@ -250,7 +250,7 @@ class GitLab(Forge):
             raise self._no_repository() from None
         access = _field(project, "permissions", dict)
         levels = [_field(part, "access_level", int) for part in access.values() if part]
-        if max(levels, default=0) < _DEVELOPER:
+        if levels and max(levels) < _DEVELOPER:  # an administrator has none, and may push
             raise self._no_permission(await self.account())
         return _field({"default_branch": "", **project}, "default_branch", str | None) or ""
 

@@ -15,6 +15,8 @@ VARIABLES = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
 """The environment variables with the tokens."""
 
 _PUBLIC = {"github.com": "github", "gitlab.com": "gitlab"}
+_SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
+"""Hosts that take SSH at the port of HTTPS."""
 _SCP = re.compile(r"(?:[^@/\s]+@)?([A-Za-z0-9.-]+):(?!/)(.+)")
 """The short form of an SSH address: git@HOST:OWNER/NAME.git."""
 _SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.][A-Za-z0-9_.-]*")
@@ -61,6 +63,7 @@ def target_of(address: str, known: dict[str, ForgeSettings]) -> Target:
     the name that is one of these.
     """
     host, path = _split(address)
+    host = _SSH_HOSTS.get(host, host)
     if (own := known.get(host)) is not None:
         kind, web = own.kind, (own.url or f"https://{host}").rstrip("/")
         path = path.removeprefix(urlsplit(web).path.strip("/")).strip("/")
@@ -69,7 +72,7 @@ def target_of(address: str, known: dict[str, ForgeSettings]) -> Target:
     else:
         raise UnknownForgeError(
             f"{host} is neither GitHub nor GitLab by its name: if it is one, write into {settings_file()}:\n"
-            f'[forges."{host}"]\nkind = "gitlab"'
+            f'[forges."{host}"]\nkind = "gitlab"  # or "github"\nurl = "https://{host}"'
         )
     segments = path.removesuffix(".git").split("/")
     fits = len(segments) == 2 if kind == "github" else len(segments) >= 2
@@ -105,4 +108,6 @@ def _kind_by_name(host: str) -> str | None:
     labels = {part for label in name.split(".") for part in label.split("-")}
     if name.endswith(".ghe.com"):
         return "github"
+    if "." not in name:
+        return None  # an alias in the user's settings of SSH
     return next((kind for kind in FORGES if kind in labels), None)
