@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import pytest
 
 from handiwork.evals import registry
 from handiwork.evals.benchmark import DataError
-from handiwork.evals.benchmarks.multi_swe_bench import grader, official
+from handiwork.evals.benchmarks.multi_swe_bench import grader, images, official
 from handiwork.evals.benchmarks.multi_swe_bench.benchmark import MultiSWEBench
 from handiwork.evals.running import plan
 from handiwork.evals.running.arms import EMPTY, ORACLE
@@ -153,11 +153,13 @@ def _add(tar: tarfile.TarFile, name: str, text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def row(docker_daemon: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def row(docker_daemon: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     place = tmp_path_factory.mktemp("upstream")
     made = row_of(place / "jq")
     make_image(place / "jq", made)
-    return made
+    derived = images.without_answers(images.local_images()[OFFICIAL])
+    yield made
+    subprocess.run(["docker", "image", "rm", "--force", derived, OFFICIAL], capture_output=True, check=False)
 
 
 @pytest.fixture
