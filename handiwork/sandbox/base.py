@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from handiwork.events.base import Action, Observation
 from handiwork.sandbox.pipe import Pipe
 from handiwork.sandbox.questions import AskModel
+from handiwork.sandbox.streams.byte_stream import ByteStream, Size
 from handiwork.workspace.snapshots.store import Snapshot
 
 OnOutput = Callable[[str], None]
@@ -83,6 +84,21 @@ class Sandbox(Protocol):
 
         ``variables`` join its environment. Raises PipeError if it cannot be started, SandboxError.
         """
+        ...
+
+    def terminal(self, size: Size) -> AbstractAsyncContextManager[ByteStream]:
+        """Open a terminal for the user, with a shell in the workspace that ends with the context.
+
+        Agents do not see it. Raises StreamError if it cannot be opened, SandboxError.
+        """
+        ...
+
+    def connect(self, port: int) -> AbstractAsyncContextManager[ByteStream]:
+        """Connect to a server that a program inside runs. Raises StreamError if none listens there, SandboxError."""
+        ...
+
+    async def ports(self) -> list[int]:
+        """Return the TCP ports on which programs inside listen, ascending. Raises SandboxError."""
         ...
 
     async def snapshot(self) -> Snapshot | None:

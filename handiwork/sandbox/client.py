@@ -6,7 +6,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from handiwork.sandbox.base import NO_SECRETS, OnOutput
 from handiwork.sandbox.pipe import PIECE_LIMIT, Pipe, PipeError
 from handiwork.sandbox.questions import AskModel, ModelQuestions, QuestionError
 from handiwork.sandbox.responses import NOT_UNDERSTOOD, check, json_lines, json_object, problem_of, read_all
+from handiwork.sandbox.streams.byte_stream import ByteStream, Size, StreamError, as_fields, opened_stream
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 """Saves bytes and returns their SHA-256 in hex."""
@@ -233,6 +234,34 @@ class Client:
                     await check(answer)
 
             yield Pipe(pieces, write)
+
+    def terminal(self, size: Size) -> AbstractAsyncContextManager[ByteStream]:
+        """Open a terminal for the user, whose shell ends with the context. Raises StreamError, SandboxError."""
+        return self._stream("/terminal", as_fields(size))
+
+    def connect(self, port: int) -> AbstractAsyncContextManager[ByteStream]:
+        """Connect to a server on the sandbox's loopback. Raises StreamError, SandboxError."""
+        return self._stream("/connection", {"port": port})
+
+    async def ports(self) -> list[int]:
+        """Return the TCP ports on which programs inside listen, ascending. Raises SandboxError."""
+        async with _time_limit(_SHORT), self._request("GET", "/ports") as response:
+            await check(response)
+            ports: object = json_object(await read_all(response)).get("ports")
+        found = cast(list[object], ports) if isinstance(ports, list) else []
+        return [port for port in found if isinstance(port, int) and 0 < port < 1 << 16]
+
+    @asynccontextmanager
+    async def _stream(self, path: str, fields: Mapping[str, int]) -> AsyncGenerator[ByteStream]:
+        async def send(method: str, path: str, body: bytes) -> None:
+            async with _time_limit(_SHORT), self._request(method, path, content=body) as answer:
+                await check(answer)
+
+        async with self._request("POST", path, json=fields) as response:
+            if response.status_code == _NOT_FOUND:
+                raise StreamError(problem_of(json_object(await read_all(response)), "it gives no reason"))
+            await check(response)
+            yield await opened_stream(response, send)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +23,7 @@ from handiwork.sandbox.limits.monitor import LimitMonitor
 from handiwork.sandbox.limits.processes import paused
 from handiwork.sandbox.pipe import Pipe
 from handiwork.sandbox.questions import AskModel
+from handiwork.sandbox.streams.byte_stream import ByteStream, Size
 from handiwork.workspace.in_place import InPlaceFolder
 from handiwork.workspace.snapshots.store import Snapshot, Snapshots
 
@@ -139,6 +140,23 @@ class ServedSandbox(ABC):
     ) -> AbstractAsyncContextManager[Pipe]:
         """Start a program that runs as long as the context. Raises PipeError, SandboxError."""
         return self._running_client().pipe(command, variables)
+
+    @asynccontextmanager
+    async def terminal(self, size: Size) -> AsyncGenerator[ByteStream]:
+        """Open a terminal for the user, whose shell ends with the context. Raises StreamError, SandboxError."""
+        try:
+            async with self._running_client().terminal(size) as stream:
+                yield stream
+        finally:
+            await self._make_harmless()
+
+    def connect(self, port: int) -> AbstractAsyncContextManager[ByteStream]:
+        """Connect to a server inside, as long as the context is open. Raises StreamError, SandboxError."""
+        return self._running_client().connect(port)
+
+    async def ports(self) -> list[int]:
+        """Return the TCP ports on which programs inside listen, ascending. Raises SandboxError."""
+        return await self._running_client().ports()
 
     async def snapshot(self) -> Snapshot | None:
         """Save the files and the shell's state; processes are paused while files are copied."""

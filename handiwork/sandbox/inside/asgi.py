@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, cast
 
 from .actions import Json, RequestError
@@ -61,6 +62,23 @@ def chunks(send: Send) -> Callable[[bytes, bool], Awaitable[None]]:
         await send({"type": "http.response.body", "body": data, "more_body": not last})
 
     return chunk
+
+
+async def run_while_connected(
+    work: Coroutine[Any, Any, None], receive: Receive, chunk: Callable[[bytes, bool], Awaitable[None]]
+) -> None:
+    """Run ``work``, which sends chunks, to the end of the response; cancel it if the client disconnects."""
+    task = asyncio.create_task(work)
+    disconnect = asyncio.create_task(wait_for_disconnect(receive))
+    try:
+        await asyncio.wait({task, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+            await chunk(b"", True)
+    finally:
+        disconnect.cancel()
+        task.cancel()
+        await asyncio.wait({task})
 
 
 async def begin(send: Send, status: int, kind: bytes) -> None:

@@ -11,13 +11,13 @@ class Forwarder:
     """Listens on 127.0.0.1:``port`` between ``open`` and ``close``; the socket at ``path`` is an HTTP proxy."""
 
     def __init__(self, port: int, path: str) -> None:
-        self._port, self._path = port, path
+        self.port, self._path = port, path
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Start to listen. Raises OSError if the port is taken."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
 
     def close(self) -> None:
         """Close all connections and stop."""

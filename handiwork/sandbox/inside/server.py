@@ -24,6 +24,7 @@ from .asgi import (
     json_object,
     read_body,
     respond,
+    run_while_connected,
     send_file,
     wait_for_disconnect,
 )
@@ -38,6 +39,7 @@ from .output import Keep, Spools, write_all
 from .pipes import Pipes
 from .shell.jobs import Jobs
 from .shell.shell import Shell
+from .streams.routes import StreamRoutes
 
 _INTERVAL = 0.02  # seconds between lines
 _LIMIT = 1 << 20  # bytes of one action's output that are streamed
@@ -113,6 +115,7 @@ class App:
         self._environment = environment
         self._soft_timeout = soft_timeout
         self._forwarder = forwarder
+        self._on_host = "HANDIWORK_INSIDE_LIBRARIES" in os.environ
         self._started = time.monotonic()
         self._turn = asyncio.Lock()
         self._current: asyncio.Task[Any] | None = None
@@ -160,6 +163,9 @@ class App:
             browser = Browser(self._workspace, self._spools, self._environment, children)
             self._actions = Actions(self._shell, notebook, jobs, browser, self._spools, self._pythons)
             self._pipes = Pipes(self._workspace, self._environment, children)
+            own = (self._workspace, self._environment, children, self._forwarder)
+            streams = StreamRoutes(*own, bashrc=self._bashrc, on_host=self._on_host)
+            self._routes |= streams.routes
             try:
                 children.open()
                 if self._forwarder is not None:
@@ -172,6 +178,7 @@ class App:
             await receive()
             if self._forwarder is not None:
                 self._forwarder.close()
+            streams.close()
             self._pipes.close()
             await browser.close()
             jobs.close()
@@ -182,7 +189,7 @@ class App:
 
     def _pythons(self) -> tuple[tuple[str, ...], ...]:
         """Return the project's interpreters; none on the user's own machine, where a write runs no program of it."""
-        if "HANDIWORK_INSIDE_LIBRARIES" in os.environ:
+        if self._on_host:
             return ()
         return tuple(map(tuple, python_commands(self._workspace, self._environment)))
 
@@ -304,17 +311,7 @@ class App:
 
     async def _open_pipe(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, chunk = json_object(await read_body(receive)), chunks(send)
-        program = asyncio.create_task(self._pipes.run(request, lambda line: chunk(json_line(line), False)))
-        disconnect = asyncio.create_task(wait_for_disconnect(receive))
-        try:
-            await asyncio.wait({program, disconnect}, return_when=asyncio.FIRST_COMPLETED)
-            if program.done():
-                program.result()
-                await chunk(b"", True)
-        finally:
-            disconnect.cancel()
-            program.cancel()
-            await asyncio.wait({program})
+        await run_while_connected(self._pipes.run(request, lambda line: chunk(json_line(line), False)), receive, chunk)
 
     async def _write_pipe(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._pipes.write(scope["path"].removeprefix("/pipe/"), await read_body(receive))

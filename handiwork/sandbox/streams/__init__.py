@@ -1,0 +1,1 @@
+"""Byte streams into a running sandbox."""
