@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.log.store import Store
-from handiwork.server import event_stream
+from handiwork.server import event_stream, terminal
 from handiwork.server.access import AccessGuard
 from handiwork.server.api import (
     apply,
@@ -87,6 +87,7 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
             *(operation.route(supervisor) for operation in OPERATIONS),
             Route("/api/openapi.json", show_document),
             *event_stream.routes(supervisor),
+            terminal.route(supervisor),
             web_app(),
         ],
         middleware=[

@@ -58,6 +58,8 @@ class HostedSession:
     task: asyncio.Task[None] | None = None
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     leave: asyncio.Event = field(default_factory=asyncio.Event)
+    attached: int = 0
+    """The number of open terminals and previews, which keep a waiting session open and end with it."""
     users: int = 0
     free: asyncio.Event = field(default_factory=asyncio.Event)
     last: int = 0
@@ -72,7 +74,8 @@ class HostedSession:
             case MessageAction(source="user"):
                 self.leave.clear()
             case ChangeAgentStateAction(agent_state=state):
-                (self.leave.set if state == "stopped" else self.leave.clear)()
+                # A stop from before the session was opened is past: the user opened it again.
+                (self.leave.set if state == "stopped" and self.ready.is_set() else self.leave.clear)()
             case SessionWanted():
                 self.leave.set()
             case _:
@@ -193,6 +196,26 @@ class SessionSupervisor:
             if not hosted.users:
                 hosted.free.set()
 
+    @asynccontextmanager
+    async def attached(self, log: EventLog, *, start: bool = False) -> AsyncGenerator[Session]:
+        """Use the sandbox of a session that runs or waits here; the session may end before the context does.
+
+        With ``start``, a session whose sandbox does not run is opened for that; its agent takes no step. Raises
+        SessionError if the sandbox does not run, and the errors of ``opened``.
+        """
+        if start:
+            async with self.opened(log) as opened:
+                await opened.sandbox()
+        hosted = self._hosted.get(log.id)
+        opened = None if hosted is None or not hosted.ready.is_set() else hosted.opened
+        if hosted is None or opened is None or not opened.has_sandbox:
+            raise SessionError(f"the sandbox of session {log.id} does not run: start it, or resume the session")
+        hosted.attached += 1
+        try:
+            yield opened
+        finally:
+            hosted.attached -= 1
+
     async def release(self, log: EventLog) -> None:
         """Close the session if it only waits for the user, so that another process can open it."""
         if (hosted := self._waiting.get(log.id)) is not None and hosted.task is not None:
@@ -271,13 +294,16 @@ class SessionSupervisor:
         """Wait for the user; return whether the session was resumed."""
         self._waiting[hosted.id] = hosted
         while len(self._waiting) > WAITING_LIMIT:
-            oldest = next(iter(self._waiting))
-            self._waiting.pop(oldest).leave.set()
+            unused = (session for session, one in self._waiting.items() if not one.attached)
+            self._waiting.pop(next(unused, next(iter(self._waiting)))).leave.set()
         resumed = asyncio.create_task(opened.wait_until_resumed())
         leaving = asyncio.create_task(hosted.leave.wait())
         try:
-            done, _ = await asyncio.wait({resumed, leaving}, timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)
-            return resumed in done
+            events = {resumed, leaving}
+            while True:
+                done, _ = await asyncio.wait(events, timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)
+                if done or not hosted.attached:
+                    return resumed in done
         finally:
             resumed.cancel()
             leaving.cancel()

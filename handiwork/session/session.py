@@ -179,6 +179,11 @@ class Session:
         """Wait until any process resumes the session; this process must hold the lease."""
         await self._journal.running.wait()
 
+    @property
+    def has_sandbox(self) -> bool:
+        """Whether the sandbox runs, or is about to."""
+        return self._executor.started
+
     async def sandbox(self) -> Sandbox:
         """Wait for the sandbox and return it, to prepare or examine it around a run. Raises SandboxError."""
         return await self._executor.ready()

@@ -64,6 +64,11 @@ class Executor:
         if self._ready is None:
             self._ready = asyncio.create_task(self.sandbox.start())
 
+    @property
+    def started(self) -> bool:
+        """Whether the sandbox runs, or is about to."""
+        return self._ready is not None
+
     async def ready(self) -> Sandbox:
         """Wait until the sandbox runs and return it. Raises SandboxError."""
         self.prepare()
