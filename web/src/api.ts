@@ -92,6 +92,10 @@ function url(path: string, query: Query = {}): string {
   return search ? `${path}?${search}` : path;
 }
 
+function socketUrl(path: string, query: Query): string {
+  return location.origin.replace(/^http/, "ws") + url(path, query);
+}
+
 async function json<T>(method: string, path: string, query?: Query, body?: unknown): Promise<T> {
   return (await (await send(method, path, query, body)).json()) as T;
 }
@@ -144,7 +148,10 @@ export function sessionApi(id: string) {
       return { ...page, events: page.events.map(asEvent) };
     },
     outline: (after: number) => json<Outline>("GET", `${base}/outline`, { after }),
-    followUrl: (after: number) => `${location.origin.replace(/^http/, "ws")}${base}/follow?after=${after}`,
+    followUrl: (after: number) => socketUrl(`${base}/follow`, { after }),
+    /** The WebSocket of a new terminal in the sandbox; `start` starts a sandbox that does not run. */
+    terminalUrl: (rows: number, columns: number, start: boolean) =>
+      socketUrl(`${base}/terminal`, { rows, columns, start }),
     /** Send a message, which waits for the end of the agent's current actions unless it interrupts them. */
     send: (content: string, images: UploadedImage[] = [], interrupt = false) =>
       json<Posted>("POST", `${base}/messages`, {}, { content, images, interrupt }),

@@ -68,6 +68,7 @@ export class SessionStore {
   private reading = false;
   private loading: Promise<void> | null = null;
   private closed = false;
+  private readonly ending = new AbortController();
 
   /** Load the newest events and follow the session from there. Throws ApiError. */
   static async open(id: string, connect?: Connect, api: SessionApi = sessionApi(id)): Promise<SessionStore> {
@@ -124,8 +125,14 @@ export class SessionStore {
 
   readonly snapshot = (): Snapshot => this.current;
 
+  /** Aborted when the session's page is closed. */
+  get lifetime(): AbortSignal {
+    return this.ending.signal;
+  }
+
   close(): void {
     this.closed = true;
+    this.ending.abort();
     clearTimeout(this.flushTimer);
     globalThis.removeEventListener?.("online", this.online);
     this.follower.close();
