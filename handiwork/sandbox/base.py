@@ -89,12 +89,12 @@ class Sandbox(Protocol):
     def terminal(self, size: Size) -> AbstractAsyncContextManager[ByteStream]:
         """Open a terminal for the user, with a shell in the workspace that ends with the context.
 
-        Agents do not see it. Raises StreamError if it cannot be opened, SandboxError.
+        Agents do not see it. Raises StreamRefusedError if it cannot be opened, SandboxError.
         """
         ...
 
     def connect(self, port: int) -> AbstractAsyncContextManager[ByteStream]:
-        """Connect to a server that a program inside runs. Raises StreamError if none listens there, SandboxError."""
+        """Connect to a server inside. Raises StreamRefusedError if none listens on the port, SandboxError."""
         ...
 
     async def ports(self) -> list[int]:

@@ -22,7 +22,7 @@ from handiwork.sandbox.base import NO_SECRETS, OnOutput
 from handiwork.sandbox.pipe import PIECE_LIMIT, Pipe, PipeError
 from handiwork.sandbox.questions import AskModel, ModelQuestions, QuestionError
 from handiwork.sandbox.responses import NOT_UNDERSTOOD, check, json_lines, json_object, problem_of, read_all
-from handiwork.sandbox.streams.byte_stream import ByteStream, Size, StreamError, as_fields, opened_stream
+from handiwork.sandbox.streams.byte_stream import ByteStream, Size, StreamRefusedError, as_fields, opened_stream
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 """Saves bytes and returns their SHA-256 in hex."""
@@ -236,11 +236,11 @@ class Client:
             yield Pipe(pieces, write)
 
     def terminal(self, size: Size) -> AbstractAsyncContextManager[ByteStream]:
-        """Open a terminal for the user, whose shell ends with the context. Raises StreamError, SandboxError."""
+        """Open a terminal for the user, whose shell ends with the context. Raises StreamRefusedError, SandboxError."""
         return self._stream("/terminal", as_fields(size))
 
     def connect(self, port: int) -> AbstractAsyncContextManager[ByteStream]:
-        """Connect to a server on the sandbox's loopback. Raises StreamError, SandboxError."""
+        """Connect to a server on the sandbox's loopback. Raises StreamRefusedError, SandboxError."""
         return self._stream("/connection", {"port": port})
 
     async def ports(self) -> list[int]:
@@ -259,7 +259,7 @@ class Client:
 
         async with self._request("POST", path, json=fields) as response:
             if response.status_code == _NOT_FOUND:
-                raise StreamError(problem_of(json_object(await read_all(response)), "it gives no reason"))
+                raise StreamRefusedError(problem_of(json_object(await read_all(response)), "it gives no reason"))
             await check(response)
             yield await opened_stream(response, send)
 

@@ -143,7 +143,7 @@ class ServedSandbox(ABC):
 
     @asynccontextmanager
     async def terminal(self, size: Size) -> AsyncGenerator[ByteStream]:
-        """Open a terminal for the user, whose shell ends with the context. Raises StreamError, SandboxError."""
+        """Open a terminal for the user, whose shell ends with the context. Raises StreamRefusedError, SandboxError."""
         try:
             async with self._running_client().terminal(size) as stream:
                 yield stream
@@ -151,7 +151,7 @@ class ServedSandbox(ABC):
             await self._make_harmless()
 
     def connect(self, port: int) -> AbstractAsyncContextManager[ByteStream]:
-        """Connect to a server inside, as long as the context is open. Raises StreamError, SandboxError."""
+        """Connect to a server inside, as long as the context is open. Raises StreamRefusedError, SandboxError."""
         return self._running_client().connect(port)
 
     async def ports(self) -> list[int]:

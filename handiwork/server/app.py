@@ -32,6 +32,8 @@ from handiwork.server.api import (
 from handiwork.server.api.catalog import RequestMetrics
 from handiwork.server.openapi import document
 from handiwork.server.operations import Operation, refusal
+from handiwork.server.previews import hosts
+from handiwork.server.previews.hosts import PreviewHosts, Previews
 from handiwork.server.supervisor import SessionSupervisor
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -42,6 +44,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *files.OPERATIONS,
     *apply.OPERATIONS,
     *pull_request.OPERATIONS,
+    *hosts.OPERATIONS,
     *catalog.OPERATIONS,
     *onboarding.OPERATIONS,
 )
@@ -62,7 +65,7 @@ _FOREVER = "private, max-age=31536000, immutable"
 
 def application(data: Path, token: str | None, names: frozenset[str], cookie: str = "handiwork") -> Starlette:
     """Return the server of a data folder; ``token``, ``names`` and ``cookie`` are those of ``AccessGuard``."""
-    counters = RequestMetrics()
+    counters, opened_previews = RequestMetrics(), Previews()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
@@ -92,12 +95,14 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
         ],
         middleware=[
             Middleware(_RequestCounter, counters=counters),
+            Middleware(PreviewHosts, previews=opened_previews, supervisor=supervisor),
             Middleware(AccessGuard, token=token, names=names, cookie=cookie),
         ],
         exception_handlers={HTTPException: _not_found, Exception: _internal},
         lifespan=lifespan,
     )
     app.state.counters = counters
+    app.state.previews = opened_previews
     return app
 
 
@@ -120,9 +125,10 @@ def web_app(folder: Path = FOLDER) -> Route:
         # A build renames each file in assets/ whose content changes.
         caching = _FOREVER if path.startswith("assets/") else "no-cache"
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-        return FileResponse(
-            file, media_type=kind, headers={"content-security-policy": POLICY, "cache-control": caching}
-        )
+        port = f":{request.url.port}" if request.url.port else ""
+        frames = f"frame-src {request.url.scheme}://*.localhost{port}"
+        headers = {"content-security-policy": f"{POLICY}; {frames}", "cache-control": caching}
+        return FileResponse(file, media_type=kind, headers=headers)
 
     return Route("/{path:path}", show)
 

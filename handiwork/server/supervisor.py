@@ -59,7 +59,9 @@ class HostedSession:
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     leave: asyncio.Event = field(default_factory=asyncio.Event)
     attached: int = 0
-    """The number of open terminals and previews, which keep a waiting session open and end with it."""
+    """The number of open terminals and requests of previews, which keep a waiting session open and end with it."""
+    used: float = 0.0
+    """The event loop's time when the session began to wait, or a terminal or preview last used it."""
     users: int = 0
     free: asyncio.Event = field(default_factory=asyncio.Event)
     last: int = 0
@@ -215,6 +217,7 @@ class SessionSupervisor:
             yield opened
         finally:
             hosted.attached -= 1
+            hosted.used = asyncio.get_running_loop().time()
 
     async def release(self, log: EventLog) -> None:
         """Close the session if it only waits for the user, so that another process can open it."""
@@ -299,10 +302,15 @@ class SessionSupervisor:
         resumed = asyncio.create_task(opened.wait_until_resumed())
         leaving = asyncio.create_task(hosted.leave.wait())
         try:
-            events = {resumed, leaving}
+            clock = asyncio.get_running_loop().time
+            hosted.used = clock()
             while True:
-                done, _ = await asyncio.wait(events, timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)
-                if done or not hosted.attached:
+                remaining = max(0.0, hosted.used + self._idle - clock())
+                events = {resumed, leaving}
+                done, _ = await asyncio.wait(events, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
+                if hosted.attached:
+                    hosted.used = clock()
+                if done or hosted.used + self._idle <= clock():
                     return resumed in done
         finally:
             resumed.cancel()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field, TypeAdapter, ValidationError
 from starlette.routing import WebSocketRoute
@@ -22,6 +22,7 @@ from handiwork.log.errors import SessionMissing
 from handiwork.server.operations import explain
 from handiwork.server.schemas.sessions import Shape
 from handiwork.server.supervisor import SessionSupervisor
+from handiwork.server.tasks import run_until_one_ends
 
 if TYPE_CHECKING:
     from handiwork.session.session import Session
@@ -119,20 +120,7 @@ async def _run(websocket: WebSocket, session: Session, size: TerminalSize) -> No
                         case ShownBytes(shown=shown):
                             window.change(-shown)
 
-        await _run_until_one_ends(show(), take_input())
-
-
-async def _run_until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
-    """Run all until the first ends; its errors are raised."""
-    tasks = [asyncio.create_task(one) for one in work]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await run_until_one_ends(show(), take_input())
 
 
 async def _refuse(websocket: WebSocket, code: int, problem: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.create import create
-from handiwork.sandbox.streams.byte_stream import ByteStream, StreamError
+from handiwork.sandbox.streams.byte_stream import ByteStream, StreamRefusedError
 from handiwork.workspace.layers import SandboxPaths
 from tests.sandbox.helpers import PYTHON, Box, output
 
@@ -117,6 +117,6 @@ async def test_a_connection_reaches_a_server_inside_and_only_one_that_listens(sa
             while piece := await connection.read():
                 received += piece
     assert received == b"cba" + bytes(range(256))
-    with pytest.raises(StreamError, match="No server listens on port 1 "):
+    with pytest.raises(StreamRefusedError, match="No server listens on port 1 "):
         async with sandbox.connect(1):
             pass

@@ -1236,6 +1236,12 @@ export interface OpenPullRequest {
   created: boolean;
 }
 /**
+ * The address of a preview, whose host names it; it holds as long as the server and the sandbox run.
+ */
+export interface OpenedPreview {
+  url: string;
+}
+/**
  * Up to 10,000 events in columns, ascending without gaps: item ``n`` is of event ``first + n``.
  *
  * ``types`` are positions in ``names``; ``causes`` are the events' causes, null for none; ``failed`` are the ids of
@@ -1317,6 +1323,12 @@ export interface PlanTask {
   goal: string;
   state: "open" | "in_progress" | "completed" | "abandoned" | "verified";
   subtasks: PlanTask[];
+}
+/**
+ * The TCP ports on which programs in the sandbox listen, ascending.
+ */
+export interface Ports {
+  ports: number[];
 }
 /**
  * The id of the event that was appended.
@@ -1779,6 +1791,12 @@ export interface NewFork {
   model?: string | null;
   base_url?: string | null;
   message?: string | null;
+}
+/**
+ * A port of the sandbox to show.
+ */
+export interface NewPreview {
+  port: number;
 }
 /**
  * A request to open; ``base`` "" is the repository's default branch, and nobody can merge a draft.

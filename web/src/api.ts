@@ -27,9 +27,11 @@ import type {
   NewSession,
   OfferedModels,
   OpenPullRequest,
+  OpenedPreview,
   Outline,
   PermissionChange,
   PermissionList,
+  Ports,
   Posted,
   PullRequestProposal,
   SessionBranch,
@@ -188,6 +190,9 @@ export function sessionApi(id: string) {
     patchUrl: `${base}/patch`,
     fork: (fork: NewFork) => post("fork", fork),
     tree: async () => (await json<Tree>("GET", `${base}/tree`)).sessions,
+    /** The ports on which programs in the sandbox listen. */
+    ports: async () => (await json<Ports>("GET", `${base}/ports`)).ports,
+    preview: (port: number) => json<OpenedPreview>("POST", `${base}/previews`, {}, { port }),
     files: {
       /** The files after an event; null means the current ones. */
       list: async (path = "", event: number | null = null) =>

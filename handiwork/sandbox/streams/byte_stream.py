@@ -19,7 +19,7 @@ SendRequest = Callable[[str, str, bytes], Awaitable[None]]
 _FIRST_LINE = 1024  # bytes
 
 
-class StreamError(SandboxError):
+class StreamRefusedError(SandboxError):
     """The terminal or connection cannot be opened; the text says why."""
 
 

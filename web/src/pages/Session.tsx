@@ -160,7 +160,7 @@ function useLayoutShortcuts(store: SessionStore, show: (pane: string) => void): 
     { keys: "escape", label: "Interrupt: stop the running action, and pause", run: interrupt, always: true },
     { keys: "ctrl+.", label: "Interrupt, even if Escape closes something", run: interrupt, always: true },
     { keys: "g", label: "All sessions", run: () => go("/") },
-    ...PANES.map(({ name, title }, index) => ({
+    ...PANES.slice(0, 9).map(({ name, title }, index) => ({
       keys: `alt+${index + 1}`,
       label: `Show ${title}`,
       run: () => show(name),

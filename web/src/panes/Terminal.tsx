@@ -48,11 +48,7 @@ export default function TerminalPane({ session }: { session: SessionStore }) {
           </>
         )}
       </div>
-      {chosen ? (
-        <ShellScreen key={chosen.number} shell={chosen} />
-      ) : (
-        <AgentScreen session={session} />
-      )}
+      {chosen ? <ShellScreen key={chosen.number} shell={chosen} /> : <AgentScreen session={session} />}
     </div>
   );
 }

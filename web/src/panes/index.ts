@@ -14,9 +14,9 @@ export interface PaneInfo {
 const MODULES = import.meta.glob<{ default: PaneComponent }>("./*.tsx");
 
 /** The first tabs, in order; a module that is not named here follows them. */
-const ORDER = ["Terminal", "Files", "Changes", "Notebook", "Browser", "Plan", "Timeline", "Cost", "Compare"];
+const ORDER = ["Terminal", "Files", "Changes", "Notebook", "Browser", "Plan", "Timeline", "Cost", "Compare", "Preview"];
 
-/** In the order of their tabs; alt+1 is the first. */
+/** In the order of their tabs; alt+1 is the first, and the tenth has no such key. */
 export const PANES: PaneInfo[] = Object.entries(MODULES)
   .map(([file, load]) => ({ title: file.slice("./".length, -".tsx".length), load }))
   .map(({ title, load }) => ({ name: title.toLowerCase(), title, load }))

@@ -18,7 +18,7 @@ _LISTEN = "0A"
 _CONNECT = 10.0  # seconds
 
 
-class Connection:
+class ServerConnection:
     """A connection to a server inside."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -46,13 +46,13 @@ class Connection:
         self._writer.close()
 
 
-async def connect(port: int) -> Connection:
+async def connect(port: int) -> ServerConnection:
     """Connect to a server on the loopback. Raises ActionError if there is none."""
     problem = ""
     for host in _HOSTS:
         try:
             async with asyncio.timeout(_CONNECT):
-                return Connection(*await asyncio.open_connection(host, port))
+                return ServerConnection(*await asyncio.open_connection(host, port))
         except OSError as error:
             problem = problem or error.strerror or "no answer"
     raise ActionError("not_found", f"No server answers on port {port} in the sandbox: {problem}")

@@ -1,0 +1,1 @@
+"""Previews of servers that run in sandboxes, each on an origin of its own."""
