@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from scripts.harness.serving import Api, bash, finish, until
+from scripts.harness.serving import PATIENCE, Api, bash, finish, until
 
 SERVER = r"""
 import http.server, time
@@ -130,6 +133,54 @@ def test_only_the_user_opens_previews_and_a_guessed_host_is_none(api: Api, sessi
     assert ask(api, guessed).status_code == 404
     answer = api.http.post(f"{session}/previews", json={"port": 1})
     assert (answer.status_code, answer.json()["error"]) == (409, "no server listens on port 1 in the sandbox")
+
+
+ECHO = r"""
+import sys
+from websockets.sync.server import serve
+def echo(socket):
+    assert socket.request.headers["Origin"] == f"http://localhost:{socket.local_address[1]}"
+    socket.send(socket.request.path)
+    for message in socket:
+        socket.send(message[::-1])
+with serve(echo, "127.0.0.1", 0) as server:
+    print(server.socket.getsockname()[1], flush=True)
+    server.serve_forever()
+"""
+
+
+def test_a_websocket_passes_for_the_preview_itself_alone(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without a sandbox, which has no library for the server.
+    monkeypatch.setenv("HANDIWORK_SANDBOX", "none")
+    (tmp_path / "server.py").write_text(ECHO)
+    session = api.create(
+        bash(START.replace("/opt/handiwork/bin/python3", sys.executable)),
+        finish(),
+        workspace=str(tmp_path),
+        confirmation="never",
+    )
+    api.until(session, "finished")
+    port = port_of(api, session)
+    assert api.get(f"{session}/ports") == {"ports": [port]}
+    host = urlsplit(api.post(f"{session}/previews", port=port)["url"]).netloc
+
+    def connected(origin: str | None) -> ClientConnection:
+        address = urlsplit(api.url)
+        tcp = socket.create_connection((str(address.hostname), int(address.port or 0)))
+        return connect(f"ws://{host}/live?x=1", sock=tcp, origin=None if origin is None else Origin(origin))
+
+    with connected(f"http://{host}") as page:
+        assert page.recv(PATIENCE) == "/live?x=1"
+        page.send("abc")
+        assert page.recv(PATIENCE) == "cba"
+        page.send(bytes(range(256)) * 1000)
+        assert page.recv(PATIENCE) == (bytes(range(256)) * 1000)[::-1]
+    for origin in (api.url, "null", None):
+        with pytest.raises(InvalidStatus) as refused:
+            connected(origin)
+        assert refused.value.response.status_code == 403
 
 
 def test_a_preview_ends_with_its_server_and_with_the_sandbox(api: Api, tmp_path: Path) -> None:

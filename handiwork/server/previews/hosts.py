@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from handiwork.errors import HandiworkError, SandboxError
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
 from handiwork.server.previews.proxy import Target, forward, policy
+from handiwork.server.previews.websocket import forward_websocket
 from handiwork.server.schemas.sessions import Shape
 from handiwork.server.supervisor import SessionSupervisor
 
@@ -89,44 +90,48 @@ class PreviewHosts:
         match = _HOST.fullmatch(Headers(scope=scope).get("host", "")) if scope["type"] != "lifespan" else None
         if match is None:
             await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close"})
-        else:
-            preview = self._previews.find(match[1].lower())
+            return
+        preview = self._previews.find(match[1].lower())
+        page = "'none'" if preview is None else preview.page
+        try:
             if preview is None:
-                await _problem(404, "There is no such preview: open it again in the session's page.")(
-                    scope, receive, send
-                )
-            elif _is_foreign(scope):
-                await _problem(403, "Only the preview itself may use this server.")(scope, receive, send)
+                raise RequestRefusedError(404, "There is no such preview: open it again in the session's page.")
+            if _is_foreign(scope):
+                raise RequestRefusedError(403, "Only the preview itself may use this server.")
+            await self._serve(preview, scope, receive, send)
+        except HandiworkError as error:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1011})
             else:
-                await self._serve(preview, scope, receive, send)
+                status = 502 if isinstance(error, SandboxError) else error.status
+                await _problem(status, str(error), page)(scope, receive, send)
 
     async def _serve(self, preview: PreviewedServer, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward a request to the server. Raises HandiworkError."""
         supervisor = self._supervisor()
-        origin = f"http://{Headers(scope=scope)['host']}"
-        try:
-            log = await supervisor.store.log(preview.session)
-            async with supervisor.attached(log) as session:
-                sandbox = await session.sandbox()
-                async with sandbox.connect(preview.port) as connection:
-                    await forward(scope, receive, send, connection, Target(preview.port, origin, preview.page))
-        except SandboxError as error:
-            await _problem(502, str(error), preview.page)(scope, receive, send)
-        except HandiworkError as error:
-            await _problem(error.status, str(error), preview.page)(scope, receive, send)
+        target = Target(preview.port, f"http://{Headers(scope=scope)['host']}", preview.page)
+        log = await supervisor.store.log(preview.session)
+        async with supervisor.attached(log) as session:
+            sandbox = await session.sandbox()
+            async with sandbox.connect(preview.port) as connection:
+                if scope["type"] == "websocket":
+                    await forward_websocket(scope, receive, send, connection, target)
+                else:
+                    await forward(scope, receive, send, connection, target)
 
 
 def _is_foreign(scope: Scope) -> bool:
     """Return whether a page of another site asks for more than to show the preview in a frame."""
     headers = Headers(scope=scope)
+    if scope["type"] == "websocket":
+        return headers.get("origin") != f"http://{headers['host']}"
     if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
         return False
     frames = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "iframe"
     return scope["method"] != "GET" or not frames
 
 
-def _problem(status: int, text: str, page: str = "'none'") -> Response:
+def _problem(status: int, text: str, page: str) -> Response:
     headers = {"content-security-policy": policy("", page), "cache-control": "no-store"}
     return Response(text, status, headers, media_type="text/plain")
 
