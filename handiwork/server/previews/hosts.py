@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handiwork.errors import HandiworkError, SandboxError
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
-from handiwork.server.previews.proxy import Target, forward, policy
+from handiwork.server.previews.proxy import PreviewTarget, forward, policy
 from handiwork.server.previews.websocket import forward_websocket
 from handiwork.server.schemas.sessions import Shape
 from handiwork.server.supervisor import SessionSupervisor
@@ -109,7 +109,7 @@ class PreviewHosts:
     async def _serve(self, preview: PreviewedServer, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward a request to the server. Raises HandiworkError."""
         supervisor = self._supervisor()
-        target = Target(preview.port, f"http://{Headers(scope=scope)['host']}", preview.page)
+        target = PreviewTarget(preview.port, f"http://{Headers(scope=scope)['host']}", preview.page)
         log = await supervisor.store.log(preview.session)
         async with supervisor.attached(log) as session:
             sandbox = await session.sandbox()

@@ -48,7 +48,7 @@ class PreviewConnection(Protocol):
 
 
 @dataclass(frozen=True)
-class Target:
+class PreviewTarget:
     """The server's ``port`` in the sandbox, the ``origin`` that its preview has, and that of the ``page`` around it."""
 
     port: int
@@ -61,7 +61,9 @@ class Target:
         return f"http://localhost:{self.port}".encode()
 
 
-async def forward(scope: Scope, receive: Receive, send: Send, connection: PreviewConnection, target: Target) -> None:
+async def forward(
+    scope: Scope, receive: Receive, send: Send, connection: PreviewConnection, target: PreviewTarget
+) -> None:
     """Answer an HTTP request with the server's answer. Raises SandboxError if there is none."""
     client = h11.Connection(h11.CLIENT)
 
@@ -82,7 +84,7 @@ async def forward(scope: Scope, receive: Receive, send: Send, connection: Previe
         raise SandboxError(f"the server on port {target.port} does not speak HTTP: {error}") from error
 
 
-async def _answer(client: h11.Connection, connection: PreviewConnection, send: Send, target: Target) -> None:
+async def _answer(client: h11.Connection, connection: PreviewConnection, send: Send, target: PreviewTarget) -> None:
     while True:
         match client.next_event():
             case h11.Response(status_code=status, headers=headers):
@@ -114,7 +116,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-def _request_headers(scope: Scope, target: Target) -> list[tuple[bytes, bytes]]:
+def _request_headers(scope: Scope, target: PreviewTarget) -> list[tuple[bytes, bytes]]:
     """Return the request's headers as if it had been made in the sandbox: development servers check host and origin."""
     headers = [(b"host", target.own_origin.removeprefix(b"http://")), (b"connection", b"close")]
     for name, value in scope["headers"]:
@@ -125,7 +127,7 @@ def _request_headers(scope: Scope, target: Target) -> list[tuple[bytes, bytes]]:
     return headers
 
 
-def _answer_headers(headers: list[tuple[bytes, bytes]], target: Target) -> list[tuple[bytes, bytes]]:
+def _answer_headers(headers: list[tuple[bytes, bytes]], target: PreviewTarget) -> list[tuple[bytes, bytes]]:
     """Return the headers for the browser, with those that confine the preview."""
     answer: list[tuple[bytes, bytes]] = []
     for name, value in headers:

@@ -11,7 +11,7 @@ from websockets.typing import Origin, Subprotocol
 from websockets.uri import parse_uri
 
 from handiwork.errors import SandboxError
-from handiwork.server.previews.proxy import PreviewConnection, Target
+from handiwork.server.previews.proxy import PreviewConnection, PreviewTarget
 from handiwork.server.tasks import run_until_one_ends
 
 MESSAGE_LIMIT = 16 << 20
@@ -19,7 +19,7 @@ MESSAGE_LIMIT = 16 << 20
 
 
 async def forward_websocket(
-    scope: Scope, receive: Receive, send: Send, connection: PreviewConnection, target: Target
+    scope: Scope, receive: Receive, send: Send, connection: PreviewConnection, target: PreviewTarget
 ) -> None:
     """Forward messages until one side closes. Raises SandboxError if the server accepts no WebSocket."""
     client = _Client(scope, connection, target)
@@ -35,7 +35,7 @@ async def forward_websocket(
 class _Client:
     """The client's end of a connection with the server."""
 
-    def __init__(self, scope: Scope, connection: PreviewConnection, target: Target) -> None:
+    def __init__(self, scope: Scope, connection: PreviewConnection, target: PreviewTarget) -> None:
         path = scope.get("raw_path") or scope["path"].encode()
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
         own_origin = target.own_origin.decode()
