@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,9 @@ def test_the_first_twenty_questions_that_can_run_are_of_nine_repositories() -> N
 
 def test_an_instance_whose_repository_is_missing_says_so() -> None:
     missing = next(one for one in instances(LOCALISATION) if one.group == "django/django")
-    assert "the data folder has no repository django/django" in LOCALISATION.skipped(missing)
+    assert LOCALISATION.skipped(missing) == missing.row["recipe"]["note"]
+    without_recipe = replace(missing, row={**missing.row, "recipe": {}})
+    assert LOCALISATION.skipped(without_recipe) == "the data folder has no repository django/django"
 
 
 def test_the_paths_of_an_answer_are_relative_whatever_their_form() -> None:

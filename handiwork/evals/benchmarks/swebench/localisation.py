@@ -76,8 +76,10 @@ class Localisation(Benchmark):
         return [instance for instance in chain.from_iterable(turns) if instance is not None]
 
     def skipped(self, instance: Instance) -> str:
-        """Return that the repository is missing, "" if it is in the data folder."""
-        return "" if instance.row["source"] else f"the data folder has no repository {instance.row['repo']}"
+        """Return why the repository is missing, "" if it is in the data folder."""
+        if instance.row["source"] is not None:
+            return ""
+        return instance.row["recipe"].get("note") or f"the data folder has no repository {instance.row['repo']}"
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
         """Write the repository of the base commit. Raises DataError."""
