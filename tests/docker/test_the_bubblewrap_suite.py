@@ -25,6 +25,10 @@ from tests.sandbox.test_executing import (
     test_output_arrives_while_the_command_runs,
     test_the_shell_keeps_its_state_between_commands,
 )
+from tests.sandbox.test_terminals import (
+    test_a_closed_terminal_ends_its_programs_and_the_agent_s_shell_goes_on,
+    test_what_the_user_writes_is_in_the_copy_and_the_network_is_closed,
+)
 from tests.sandbox.test_the_workspace import (
     test_a_directory_that_is_not_copied_is_laid_under,
     test_changes_go_to_the_upper_layer_only,
@@ -34,6 +38,7 @@ from tests.sandbox.test_the_workspace import (
 
 __all__ = [
     "sandbox",
+    "test_a_closed_terminal_ends_its_programs_and_the_agent_s_shell_goes_on",
     "test_a_command_runs_in_the_workspace_at_the_users_own_path",
     "test_a_command_that_starts_too_many_processes",
     "test_a_directory_that_is_not_copied_is_laid_under",
@@ -52,6 +57,7 @@ __all__ = [
     "test_output_arrives_while_the_command_runs",
     "test_paths_are_mounted_read_only_on_request",
     "test_the_shell_keeps_its_state_between_commands",
+    "test_what_the_user_writes_is_in_the_copy_and_the_network_is_closed",
 ]
 
 

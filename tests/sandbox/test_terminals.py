@@ -13,6 +13,7 @@ from handiwork.workspace.layers import SandboxPaths
 from tests.sandbox.helpers import PYTHON, Box, output
 
 PATIENCE = 30.0
+COUNT_SLEEPING = "grep -lx sleep /proc/[0-9]*/comm 2> /dev/null | wc -l"
 
 
 @pytest.fixture(params=["bubblewrap", "none"])
@@ -61,7 +62,8 @@ async def test_ctrl_c_interrupts_the_program_alone(sandbox: Sandbox) -> None:
 
 async def test_a_new_size_reaches_the_program(sandbox: Sandbox) -> None:
     async with sandbox.terminal((24, 80)) as terminal:
-        await terminal.write(b"trap 'echo si''ze $(stty size)' WINCH; echo re''ady\n")
+        code = "trap 'echo size $(stty size)' WINCH; echo re''ady; while :; do sleep 0.1; done"
+        await terminal.write(f'bash -c "{code.replace("$", chr(92) + "$")}" 2> /dev/null\n'.encode())
         await read_until(terminal, "ready")
         await terminal.resize((50, 132))
         await read_until(terminal, "size 50 132")
@@ -84,10 +86,10 @@ async def test_a_closed_terminal_ends_its_programs_and_the_agent_s_shell_goes_on
         await terminal.write(b"sleep 1234 & nohup sleep 1234 & MINE=other; echo be''gun; sleep 1234\n")
         await read_until(terminal, "begun")
         async with asyncio.timeout(PATIENCE):
-            while await output(sandbox, "pgrep -c sleep || true") != "3":
+            while await output(sandbox, COUNT_SLEEPING) != "3":
                 await asyncio.sleep(0.05)
     async with asyncio.timeout(PATIENCE):
-        while await output(sandbox, "pgrep -c sleep || true") != "0":
+        while await output(sandbox, COUNT_SLEEPING) != "0":
             await asyncio.sleep(0.05)
     assert await output(sandbox, "echo $MINE") == "kept"
 
@@ -96,8 +98,8 @@ async def test_what_the_user_writes_is_in_the_copy_and_the_network_is_closed(box
     sandbox = box.make()
     await sandbox.start()
     async with sandbox.terminal((24, 80)) as terminal:
-        await terminal.write(b"echo mine > new.txt; (echo > /dev/tcp/1.1.1.1/80) || echo cl''osed\n")
-        await read_until(terminal, "closed")
+        await terminal.write(b"stty size; echo mine > new.txt; (echo > /dev/tcp/1.1.1.1/80) || echo cl''osed\n")
+        assert "24 80" in await read_until(terminal, "closed")
     assert await output(sandbox, "cat new.txt") == "mine"
     assert not (box.project / "new.txt").exists()
 
