@@ -74,7 +74,7 @@ Confirm = Annotated[
     str | None,
     typer.Option(
         "--confirm",
-        help="When to ask before actions: never, risky (they leave the sandbox), always.",
+        help="When to ask before actions: never, risky (they leave the sandbox), always (they do more than read).",
         autocompletion=completion.modes,
     ),
 ]

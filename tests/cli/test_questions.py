@@ -135,7 +135,7 @@ async def test_what_is_left_open_is_asked_again_with_its_reason(desk: Desk) -> N
     again = await reopen(desk.store, desk.folder / "data", state_id(desk), desk.view)
     state = await desk.run_interactive(again, None, "y")
     assert state.agent_state == "finished"
-    assert desk.screen.count("$ touch made\n  You are asked about every action.") == 2
+    assert desk.screen.count("$ touch made\n  You are asked about every action that does more than read.") == 2
 
 
 def state_id(desk: Desk) -> str:
@@ -206,7 +206,7 @@ async def test_a_limit_is_raised_by_what_it_was_at_first_or_as_is_said(desk: Des
 
 
 async def test_a_limit_that_is_left_stays(desk: Desk) -> None:
-    state = await desk.run(bash("true"), finish(), answers=("",), limits=Limits(iterations=1))
+    state = await desk.run(bash("touch b"), finish(), answers=("",), limits=Limits(iterations=1))
     assert (state.agent_state, state.limits.iterations) == ("paused", 1)
 
 
@@ -277,7 +277,7 @@ async def test_the_model_and_the_mode_change_at_any_question(desk: Desk) -> None
 
 async def test_hosts_can_be_allowed_at_any_question(desk: Desk) -> None:
     answers = ("/allow", "/allow http://a", "/allow example.org pypi", "y")
-    state = await desk.run(bash("true"), finish(), answers=answers, confirmation="always")
+    state = await desk.run(bash("touch b"), finish(), answers=answers, confirmation="always")
     assert state.totals.network == ["example.org", "pypi"]
     assert "the network is unchanged" in desk.screen
     assert "may reach example.org, pypi from now on" in desk.screen
@@ -287,7 +287,7 @@ async def test_hosts_can_be_allowed_at_any_question(desk: Desk) -> None:
 async def test_a_host_is_allowed_only_by_who_knows_of_the_commands_at_work(desk: Desk) -> None:
     job = {"tool_calls": [{"name": "bash", "arguments": {"command": "sleep 1000", "background": True}}]}
     answers = ("y", "/allow example.org", "n", "/allow pypi", "y", "y")
-    opened = await desk.open(job, bash("true"), finish(), confirmation="always")
+    opened = await desk.open(job, bash("touch b"), finish(), confirmation="always")
     async with opened.hold_lease():
         state = await desk.run_interactive(opened, "greet", *answers)
     assert state.totals.network == ["pypi"]

@@ -55,7 +55,7 @@ def test_what_is_asked_is_approved_rejected_or_remembered(api: Api) -> None:
     )
     first = asked(api, session)
     assert first["rule"] == "command touch *"
-    assert first["why"] == "You are asked about every action."
+    assert first["why"] == "You are asked about every action that does more than read."
     answer = {"action": first["action"]["id"], "allowed": True, "remember": True}
     api.post(f"{session}/approvals", **answer)
     rm = until(lambda: (found := asked(api, session))["action"]["command"] == "rm greeting.txt" and found)

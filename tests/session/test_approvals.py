@@ -51,9 +51,23 @@ class TestModes:
     def test_never_asks_about_nothing(self, action: Action, place: ExecutionContext) -> None:
         assert needs_approval(action, "never", place, ()) is None
 
-    @pytest.mark.parametrize("action", [run("ls"), run("rm -rf ."), EDIT, BrowseURLAction(url="http://a")])
-    def test_always_asks_about_all_that_is_done(self, action: Action) -> None:
-        assert needs_approval(action, "always", SANDBOX, ()) == "You are asked about every action."
+    @pytest.mark.parametrize(
+        "action",
+        [run("rm -rf ."), run("ls > a"), run("ls; touch a"), run("find . -delete"), EDIT]
+        + [BrowseURLAction(url="http://a"), CmdRunAction(command="ls", is_input=True)],
+    )
+    def test_always_asks_about_all_that_does_more_than_read(self, action: Action) -> None:
+        reason = "You are asked about every action that does more than read."
+        assert needs_approval(action, "always", SANDBOX, ()) == reason
+
+    @pytest.mark.parametrize("command", ["ls", "cat a | grep b", "find . -name a && sed -n 1,9p a"])
+    @pytest.mark.parametrize("place", [SANDBOX, IN_PLACE, HOST])
+    def test_always_does_not_ask_about_reading_commands(self, command: str, place: ExecutionContext) -> None:
+        assert needs_approval(run(command), "always", place, ()) is None
+
+    def test_always_asks_about_reading_commands_whose_names_may_mean_other_programs(self) -> None:
+        for place in (replace(SANDBOX, unasked=True), replace(SANDBOX, shadowed=frozenset({"ls"}))):
+            assert needs_approval(run("ls"), "always", place, ())
 
     @pytest.mark.parametrize(
         "action",

@@ -106,7 +106,7 @@ class Nested(Delegator):
 
 async def test_a_delegate_works_on_its_own_history_and_gives_its_outputs_back(bench: Bench) -> None:
     session = await bench.session(["reply"], agent=Delegator)
-    state = await session.run("Worker echo hello")
+    state = await session.run("Worker echo hello | tee greeting")
     (handed, came) = state.history[1]
     assert isinstance(handed, AgentDelegateAction)
     assert isinstance(came, AgentDelegateObservation)
@@ -129,7 +129,7 @@ async def test_iterations_count_globally_and_locally(bench: Bench) -> None:
             seen.append((state.delegate_level, root.iteration - 1, state.local_iteration - 1))
 
     session = await bench.session(["reply"], agent=Delegator, watch=watch)
-    await session.run("Worker echo hello")
+    await session.run("Worker echo hello | tee greeting")
     assert seen == [(0, 0, 0), (1, 1, 0), (1, 2, 1), (0, 3, 1)]
 
 
@@ -266,7 +266,7 @@ async def test_a_delegate_is_asked_about_like_its_delegator(bench: Bench) -> Non
     """INVENTORY F2: confirmation mode holds for delegates."""
     log = await bench.log()
     session = await bench.session(["reply"], log, Delegator, confirmation="always")
-    state = await session.run("Worker echo hello")
+    state = await session.run("Worker echo hello | tee greeting")
     assert state.agent_state == "awaiting_user_confirmation"
     (asked,) = state.totals.asked
     assert not any(isinstance(event, CmdOutputObservation) for event in bench.events)

@@ -219,7 +219,7 @@ async def test_a_question_to_the_user_comes_after_the_hooks_which_then_do_not_ru
         {"event": "session_start", "name": "once", "command": "true"},
         {"event": "before_finish", "name": "gate", "command": "true"},
     )
-    replies = [calls(("bash", {"command": "echo no"}), ("bash", {"command": "echo yes"})), finish()]
+    replies = [calls(("bash", {"command": "echo no"}), ("bash", {"command": "touch yes"})), finish()]
     async with bench.session(*replies, confirmation="always") as session:
         state = await session.run("do it")
         assert state.agent_state == "awaiting_user_confirmation"

@@ -95,7 +95,7 @@ def needs_approval(action: Action, mode: Confirmation, context: ExecutionContext
     "never" asks about nothing. "risky" asks about uses of a secret; without a sandbox, or on the user's own files,
     about every action that is not known to only read; and with network access, about every action that runs programs,
     or writes a file that may decide which programs run; and about every call of an MCP server's tool. "always" asks
-    about every action except reads. No mode asks about actions that ``rules`` allow.
+    about every action that is not known to only read. No mode asks about actions that ``rules`` allow.
     """
     reason = _approval_reason(action, mode, context)
     if names_in(action, context.secrets) and _exact(action) not in rules:
@@ -157,12 +157,14 @@ def only_browses(action: BrowseInteractiveAction) -> bool:
 def _approval_reason(action: Action, mode: Confirmation, context: ExecutionContext) -> str | None:
     if mode == "never" or not _has_effect(action):
         return None
-    if mode == "always":
-        return "You are asked about every action."
     if used := names_in(action, sorted(context.secrets)):
         return f"It uses {'the secret' if len(used) == 1 else 'the secrets'} {', '.join(used)}."
-    if isinstance(action, CmdRunAction) and not action.is_input and _only_reads(action.command, context):
-        return None
+    if isinstance(action, CmdRunAction) and not action.is_input:
+        renamed = mode == "always" and context.unasked  # a command that ran unasked may have given names other meanings
+        if not renamed and _only_reads(action.command, context):
+            return None
+    if mode == "always":
+        return "You are asked about every action that does more than read."
     if isinstance(action, MCPCallAction):
         return f"It calls {action.tool} of the MCP server {action.server}, which may reach further than the sandbox."
     if not context.isolated:
