@@ -226,8 +226,25 @@ def allow(
 
 
 @command(app, "sessions:sessions")
-def sessions(as_json: AsJson = False) -> None:
+def sessions(
+    as_json: AsJson = False,
+    search: Annotated[
+        str,
+        typer.Option(
+            "--search", metavar="TEXT", help="Only sessions with TEXT in titles, messages, commands, results."
+        ),
+    ] = "",
+    archived: Annotated[bool, typer.Option("--archived", help="The archived sessions instead of the others.")] = False,
+) -> None:
     """List the sessions, newest first."""
+
+
+@command(app, "sessions:archive")
+def archive(
+    session: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Ids of sessions, or prefixes of them.")],
+    undo: Annotated[bool, typer.Option("--undo", help="List the sessions again.")] = False,
+) -> None:
+    """Leave sessions out of lists; they keep their files and can be shown and resumed."""
 
 
 @command(app, "sessions:show")

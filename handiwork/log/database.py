@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, create_engine, event, inspect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from handiwork.log import schema
+from handiwork.log import contents, schema
 from handiwork.log.errors import LogError
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ class Database:
             self._pragma("journal_mode=WAL")
             self._pragma("synchronous=NORMAL")
             with self.writing(durable=False) as connection:
+                searchable = inspect(connection).has_table(schema.contents.name)
                 schema.prepare(connection, str(self.path))
+                if not searchable:
+                    contents.fill(connection)
         finally:
             os.close(folder)
 

@@ -119,7 +119,7 @@ class EventLog:
         """Return this session's entry in the list of sessions."""
 
         def read(connection: Connection) -> SessionInfo:
-            row = connection.execute(select(sessions).where(sessions.c.id == self.id)).mappings().one_or_none()
+            row = connection.execute(session.select_sessions().where(sessions.c.id == self.id)).mappings().one_or_none()
             if row is None:
                 raise session.deleted(self.id)
             return session.info(row)
@@ -281,7 +281,8 @@ class EventLog:
         head = transaction.head(self.id)
         if not 0 <= at <= head:
             raise LogError(f"session {self.id} cannot be forked at event {at}: its events are 1 to {head}")
-        old = session.info(transaction.execute(select(sessions).where(sessions.c.id == self.id)).mappings().one())
+        query = session.select_sessions().where(sessions.c.id == self.id)
+        old = session.info(transaction.execute(query).mappings().one())
         return session.begin(
             transaction,
             agent=agent or old.agent,

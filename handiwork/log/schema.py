@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Connection, Float, Integer, MetaData, String, Table, Text, select
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Float, Integer, MetaData, String, Table, Text, select
 
 from handiwork.log.errors import LogError
 
@@ -42,6 +42,25 @@ events = Table(
     Column("type", Text, nullable=False),
     Column("timestamp", Float(53), nullable=False),
     Column("json", Text, nullable=False),
+)
+
+contents = Table(
+    "contents",
+    metadata,
+    Column("session", String(40), primary_key=True),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+)
+
+# Not columns of sessions: create_all adds a table to an older log, but no column to a table.
+details = Table(
+    "details",
+    metadata,
+    Column("session", String(40), primary_key=True),
+    Column("archived", Boolean, nullable=False, default=False),
+    Column("spent", Float(53), nullable=True),
+    Column("added", BigInteger, nullable=True),
+    Column("deleted", BigInteger, nullable=True),
 )
 
 leases = Table(

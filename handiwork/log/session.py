@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from sqlalchemy import Connection, RowMapping, func, insert, select
+from sqlalchemy import Connection, RowMapping, Select, func, insert, select
 
 from handiwork.events.action import AgentState
 from handiwork.log.errors import LogError, SessionMissing
-from handiwork.log.schema import sessions
+from handiwork.log.schema import details, sessions
 from handiwork.log.transaction import Transaction
 
 
@@ -21,7 +21,8 @@ class SessionInfo:
     """A session's entry in lists.
 
     ``parent`` is the session it was forked from and ``parent_event`` the last event they share; ``head`` is
-    the id of the last event. Times are UTC; ``updated`` is the time of the last append or change.
+    the id of the last event. Times are UTC; ``updated`` is the time of the last append or change. ``spent`` is in USD,
+    ``added`` and ``deleted`` are lines of the changes, all as of the end of the last run; None is unknown.
     """
 
     id: str
@@ -36,6 +37,10 @@ class SessionInfo:
     parent: str | None
     parent_event: int
     head: int
+    archived: bool = False
+    spent: float | None = None
+    added: int | None = None
+    deleted: int | None = None
 
 
 _STEP = 1e-6
@@ -55,9 +60,16 @@ def damaged(session: str, reason: str) -> LogError:
     )
 
 
+def select_sessions() -> Select[Any]:
+    """Return a query for the rows that ``info`` takes."""
+    columns = [details.c[name] for name in ("archived", "spent", "added", "deleted")]
+    return select(sessions, *columns).select_from(sessions.outerjoin(details, details.c.session == sessions.c.id))
+
+
 def info(row: RowMapping) -> SessionInfo:
     """Return the row of the sessions table as a SessionInfo."""
     fields = dict[str, Any](row)
+    fields["archived"] = bool(fields["archived"])
     wrong = [name for name, check in _CHECKS.items() if not check(fields[name])]
     fields |= {name: _DEFAULTS[name] for name in wrong}
     if wrong:
@@ -80,6 +92,7 @@ _DEFAULTS: dict[str, Any] = {
     "parent": None,
     "parent_event": 0,
     "head": 0,
+    **dict.fromkeys(("spent", "added", "deleted")),
 }
 
 
@@ -95,6 +108,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and value >= 0
 
 
+def _is_amount(value: object) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+def _is_number_or_none(value: object) -> bool:
+    return value is None or _is_number(value)
+
+
 _CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("owner", "title", "agent", "model", "workspace"), _is_text),
     "state": lambda value: value in _STATES,
@@ -103,6 +124,8 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     "parent": lambda value: value is None or isinstance(value, str),
     "parent_event": _is_number,
     "head": _is_number,
+    "spent": _is_amount,
+    **dict.fromkeys(("added", "deleted"), _is_number_or_none),
 }
 
 

@@ -7,17 +7,17 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, delete, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, tuple_, update
 
 from handiwork.events.action import AgentState
 from handiwork.events.base import Event
 from handiwork.events.codec import read_back, to_json
-from handiwork.log import lease, session
+from handiwork.log import contents, lease, schema, session
 from handiwork.log.blobs import Blobs, digests_in
 from handiwork.log.errors import LeaseHeld, SessionShared
 from handiwork.log.eventlog import PAGE, EventLog, Shared
 from handiwork.log.redaction.redactor import Redactor
-from handiwork.log.schema import events, leases, sessions
+from handiwork.log.schema import details, events, leases, sessions
 from handiwork.log.session import SessionInfo
 from handiwork.log.subscribers import GONE, Subscribers
 from handiwork.log.transaction import Transaction
@@ -115,22 +115,30 @@ class Store:
         return self._shared.log(*await self._shared.worker.read(read))
 
     async def sessions(
-        self, limit: int = 50, before: str | None = None, text: str = "", state: AgentState | None = None
+        self,
+        limit: int = 50,
+        before: str | None = None,
+        text: str = "",
+        state: AgentState | None = None,
+        archived: bool | None = None,
     ) -> list[SessionInfo]:
         """Return up to ``limit`` sessions, newest first; with ``before``, a session's id, only older ones.
 
-        ``text`` selects sessions with that text in their title, workspace, model or agent, or at the start of their id.
+        ``text`` selects sessions with that text in their title, workspace, model, agent, messages, commands or results,
+        or at the start of their id; ``archived`` only those that are, or only those that are not.
         """
         order = (sessions.c.created, sessions.c.id)
 
         def read(connection: Connection) -> list[SessionInfo]:
-            query = select(sessions).order_by(*(column.desc() for column in order)).limit(limit)
+            query = session.select_sessions().order_by(*(column.desc() for column in order)).limit(limit)
             if text:
                 columns = (sessions.c.title, sessions.c.workspace, sessions.c.model, sessions.c.agent)
                 matches = or_(*(column.icontains(text, autoescape=True) for column in columns))
-                query = query.where(matches | sessions.c.id.startswith(text, autoescape=True))
+                query = query.where(matches | sessions.c.id.startswith(text, autoescape=True) | contents.holds(text))
             if state is not None:
                 query = query.where(sessions.c.state == state)
+            if archived is not None:
+                query = query.where(func.coalesce(details.c.archived, False) == archived)
             if before is not None:
                 created = select(sessions.c.created).where(sessions.c.id == before).scalar_subquery()
                 query = query.where(
@@ -144,7 +152,7 @@ class Store:
         """Return the sessions that changed or grew at or after the time ``since`` (seconds, UTC)."""
 
         def read(connection: Connection) -> list[SessionInfo]:
-            query = select(sessions).where(sessions.c.updated >= since).order_by(sessions.c.updated)
+            query = session.select_sessions().where(sessions.c.updated >= since).order_by(sessions.c.updated)
             return [session.info(row) for row in connection.execute(query).mappings()]
 
         return await self._shared.worker.read(read)
@@ -159,7 +167,7 @@ class Store:
             return [
                 session.info(row)
                 for row in connection.execute(
-                    select(sessions).where(condition).order_by(sessions.c.parent_event, sessions.c.created)
+                    session.select_sessions().where(condition).order_by(sessions.c.parent_event, sessions.c.created)
                 ).mappings()
             ]
 
@@ -194,8 +202,20 @@ class Store:
                 result.setdefault(session_id, []).append(event)
         return result
 
-    async def update(self, session_id: str, *, title: str | None = None, state: AgentState | None = None) -> None:
-        """Set the fields that are not None. Raises SessionMissing."""
+    async def update(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        state: AgentState | None = None,
+        archived: bool | None = None,
+        spent: float | None = None,
+        lines: tuple[int, int] | None = None,
+    ) -> None:
+        """Set the fields that are not None; ``lines`` are the added and deleted ones. Raises SessionMissing."""
+        added, deleted = lines or (None, None)
+        fields = {"archived": archived, "spent": spent, "added": added, "deleted": deleted}
+        known = {name: value for name, value in fields.items() if value is not None}
         clear = None if title is None else self.redactor.text(title)
         values = {name: value for name, value in (("title", clear), ("state", state)) if value is not None}
 
@@ -204,6 +224,10 @@ class Store:
             transaction.execute(
                 update(sessions).where(sessions.c.id == session_id).values(**values, updated=transaction.now)
             )
+            if known:
+                changed = transaction.execute(update(details).where(details.c.session == session_id).values(**known))
+                if changed.rowcount == 0:
+                    transaction.execute(insert(details).values(session=session_id, **known))
 
         await self._shared.worker.write(write)
 
@@ -224,7 +248,8 @@ class Store:
             if names := ", ".join(forks.scalars()):
                 raise SessionShared(f"session {session_id} has forks that read its events: delete {names} first")
             transaction.execute(delete(leases).where(leases.c.session == session_id))
-            transaction.execute(delete(events).where(events.c.session == session_id))
+            for table in (events, schema.contents, details):
+                transaction.execute(delete(table).where(table.c.session == session_id))
             transaction.execute(delete(sessions).where(sessions.c.id == session_id))
             transaction.heads[session_id] = GONE
 

@@ -8,12 +8,14 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult, Executable, bindparam, insert, select, update
 
 from handiwork.events.base import Event
+from handiwork.log.contents import text_of
 from handiwork.log.errors import LogError, SessionMissing
-from handiwork.log.schema import events, leases, sessions
+from handiwork.log.schema import contents, events, leases, sessions
 
 _HEAD = select(sessions.c.head).where(sessions.c.id == bindparam("session")).with_for_update()
 _TOKEN = select(leases.c.token).where(leases.c.session == bindparam("session"))
 _INSERT = insert(events)
+_INSERT_TEXTS = insert(contents)
 _ADVANCE = (
     update(sessions).where(sessions.c.id == bindparam("session")).values(head=bindparam("to"), updated=bindparam("now"))
 )
@@ -33,6 +35,7 @@ class Transaction:
         self._heads: dict[str, int] = {}
         self._tokens: dict[str, str | None] = {}
         self._rows: list[dict[str, Any]] = []
+        self._texts: list[dict[str, Any]] = []
 
     def execute(self, statement: Executable) -> CursorResult[Any]:
         """Run a statement, which sees all earlier appends."""
@@ -70,12 +73,17 @@ class Transaction:
                 "json": json,
             }
         )
+        if text := text_of(event):
+            self._texts.append({"session": session, "id": event.id, "text": text})
 
     def flush(self) -> None:
         """Write the collected appends to the database."""
         if not self._rows:
             return
         self._connection.execute(_INSERT, self._rows)
+        if self._texts:
+            self._connection.execute(_INSERT_TEXTS, self._texts)
+            self._texts.clear()
         last = {row["session"]: row["id"] for row in self._rows}
         self._connection.execute(
             _ADVANCE, [{"session": session, "to": head, "now": self.now} for session, head in last.items()]

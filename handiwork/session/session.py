@@ -38,7 +38,11 @@ from handiwork.session.steps.pending import Over, abandoned_actions, crashed, ne
 from handiwork.session.storage.code_memory import CodeMemory
 from handiwork.session.storage.gc import make_room
 from handiwork.session.storage.layout import session_dir, snapshots_in_use
+from handiwork.workspace.patch import diffstat
 from handiwork.workspace.session_files import SessionFiles
+
+COUNTED_CHANGES = 1000
+"""The most changed files whose lines are counted for the list of sessions."""
 
 
 class Session:
@@ -165,10 +169,22 @@ class Session:
                 await self._loop.run()
                 await self._hooks.end(self._executor)
             finally:
-                await self._store.update(self.id, state=self.state.agent_state)
+                await self._store.update(self.id, state=self.state.agent_state, spent=self.state.cost)
+            await self._store.update(self.id, lines=await self._changed_lines())
         finally:
             using.__exit__(None, None, None)
         return self.state
+
+    async def _changed_lines(self) -> tuple[int, int] | None:
+        """Return the numbers of added and deleted lines; None if the changes are too many to count, or unreadable."""
+        try:
+            changes = await asyncio.to_thread(self.files.changes)
+            if len(changes) > COUNTED_CHANGES:
+                return None
+            counts = await asyncio.to_thread(diffstat, changes)
+        except (HandiworkError, OSError):
+            return None
+        return sum(added for _, added, _ in counts), sum(deleted for _, _, deleted in counts)
 
     async def events(self, first: int = 1, last: int | None = None) -> list[Event]:
         """Return the session's events ``first`` to ``last``, of this run and of earlier ones; None is the end."""

@@ -252,3 +252,23 @@ def test_apply_brings_the_commits_on_a_branch_and_says_where_that_failed(program
     assert f"the files are applied, but not the commits: the session's commits were not taken over as {branch}" in (
         applied.stderr
     )
+
+
+def test_sessions_are_found_by_their_commands_and_archived(program: Program) -> None:
+    for name in ("apple", "pear"):
+        model = program.script(bash(f"echo '{name}' > {name}.txt"), finish())
+        assert program("run", f"plant the {name}", "--model", model).returncode == 0
+    (line,) = program("sessions", "--search", "> PEAR.txt").stdout.splitlines()
+    assert line.endswith("plant the pear")
+    assert "project · +1 −0" in line
+    session = line.split()[0]
+    assert program("archive", session, "missing").returncode != 0
+    assert len(program("sessions").stdout.splitlines()) == 2
+    assert f"session {session} is archived" in program("archive", session).stderr
+    (left,) = program("sessions").stdout.splitlines()
+    assert left.endswith("plant the apple")
+    assert program("sessions", "--archived").stdout.split()[0] == session
+    nothing = program("sessions", "--search", "pear")
+    assert "no session has 'pear'" in nothing.stderr
+    program("archive", session, "--undo")
+    assert len(program("sessions").stdout.splitlines()) == 2

@@ -13,6 +13,39 @@ from tests.web.conftest import OpenWindow
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
 
+async def test_sessions_are_found_by_their_commands_and_archived_together(
+    open_window: OpenWindow, api: Api, session: str
+) -> None:
+    number = [api.create(bash(f"echo kept >> kept{at}.txt"), finish(), title=f"shelf {at}") for at in range(3)]
+    for one in number:
+        await asyncio.to_thread(api.until, one, "finished")
+    page = await open_window("/?q=shelf")
+    links = page.get_by_role("main").get_by_role("listitem").get_by_role("link")
+    await expect(links).to_have_text(["shelf 2", "shelf 1", "shelf 0"])
+    await expect(page.get_by_role("listitem").filter(has_text="shelf 1")).to_contain_text("project")
+    await expect(page.get_by_role("listitem").filter(has_text="shelf 1")).to_contain_text("+1 −0")
+    await page.get_by_role("searchbox").fill("KEPT >> kept1")
+    await expect(links).to_have_text(["shelf 1"])
+
+    await page.get_by_role("searchbox").fill("shelf")
+    await page.get_by_role("button", name="Archive shelf 1").click()
+    await expect(links).to_have_text(["shelf 2", "shelf 0"])
+    await page.get_by_role("checkbox", name="Select shelf 0").check()
+    await page.get_by_role("checkbox", name="Select shelf 2").check()
+    bulk = page.get_by_role("region", name="Selected sessions")
+    await bulk.get_by_role("button", name="Archive").click()
+    await expect(page.get_by_text("No session matches.")).to_be_visible()
+
+    await page.get_by_role("checkbox", name="Archived").check()
+    await expect(page).to_have_url(f"{api.url}/?q=shelf&archived=true")
+    await expect(links).to_have_text(["shelf 2", "shelf 1", "shelf 0"])
+    await page.reload()
+    await expect(links).to_have_text(["shelf 2", "shelf 1", "shelf 0"])
+    await page.get_by_role("button", name="Take back shelf 2").click()
+    await expect(links).to_have_text(["shelf 1", "shelf 0"])
+    assert [row["title"] for row in api.get("/api/sessions", q="shelf")["sessions"]] == ["shelf 2"]
+
+
 async def test_sessions_that_need_the_user_come_first_and_several_are_deleted(
     open_window: OpenWindow, api: Api, session: str
 ) -> None:

@@ -1427,6 +1427,10 @@ export interface SessionRow {
   parent: string | null;
   parent_event: number;
   head: number;
+  archived: boolean;
+  spent: number | null;
+  added: number | null;
+  deleted: number | null;
 }
 /**
  * A session starts, or resumes in a new process, with these settings.
@@ -1469,6 +1473,10 @@ export interface SessionView {
   parent: string | null;
   parent_event: number;
   head: number;
+  archived: boolean;
+  spent: number | null;
+  added: number | null;
+  deleted: number | null;
   reason: string | null;
   why: string;
   sandbox: string;
@@ -1753,6 +1761,7 @@ export interface ListQuery {
         | "error"
       )
     | null;
+  archived?: boolean;
   before?: string | null;
   limit?: number;
 }
@@ -2015,16 +2024,17 @@ export interface RejectedHunk {
   hunk: string;
 }
 /**
- * A session's new title.
- */
-export interface Rename {
-  title: string;
-}
-/**
  * The http or https address of a git repository.
  */
 export interface RepositoryAddress {
   url: string;
+}
+/**
+ * A change of a session in lists; fields left out stay as they are.
+ */
+export interface SessionChange {
+  title?: string | null;
+  archived?: boolean | null;
 }
 /**
  * New settings; null means unchanged. A new model replaces the base URL too, also with null.

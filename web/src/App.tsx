@@ -16,7 +16,7 @@ export function App() {
   useShortcuts([{ keys: "?", label: "Show the keyboard shortcuts", run: () => setHelp(true) }]);
   return (
     <>
-      {page.name === "sessions" && <Sessions q={page.q} state={page.state} />}
+      {page.name === "sessions" && <Sessions q={page.q} state={page.state} archived={page.archived} />}
       {page.name === "first-run" && <FirstRun />}
       {page.name === "session" && <SessionPage key={page.id} id={page.id} pane={page.pane} />}
       {help && <Shortcuts onClose={() => setHelp(false)} />}

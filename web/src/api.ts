@@ -144,6 +144,8 @@ export function sessionApi(id: string) {
     id,
     info: () => json<SessionView>("GET", base),
     rename: (title: string) => json<SessionView>("PATCH", base, {}, { title }),
+    /** Leave the session out of the list, or list it again. */
+    archive: (archived = true) => json<SessionView>("PATCH", base, {}, { archived }),
     remove: () => json<Success>("DELETE", base),
     events: async (query: EventsQuery): Promise<EventPage> => {
       const page = await json<{ events: JsonObject[]; head: number }>("GET", `${base}/events`, { ...query });

@@ -3,7 +3,7 @@
 import { useSyncExternalStore } from "react";
 
 export type Page =
-  | { name: "sessions"; q: string; state: string }
+  | { name: "sessions"; q: string; state: string; archived: boolean }
   | { name: "first-run" }
   | { name: "session"; id: string; pane: string; event: number | null };
 
@@ -16,7 +16,12 @@ export function pageOf(address: { pathname: string; search: string }): Page {
     return { name: "session", id, pane: query.get("pane") ?? "", event: event > 0 ? event : null };
   }
   const query = new URLSearchParams(address.search);
-  return { name: "sessions", q: query.get("q") ?? "", state: query.get("state") ?? "" };
+  return {
+    name: "sessions",
+    q: query.get("q") ?? "",
+    state: query.get("state") ?? "",
+    archived: query.get("archived") === "true",
+  };
 }
 
 export function sessionPath(id: string, pane = "", event: number | null = null): string {
@@ -27,8 +32,12 @@ export function sessionPath(id: string, pane = "", event: number | null = null):
   return `/s/${id}${rest ? `?${rest}` : ""}`;
 }
 
-export function listPath(q: string, state: string): string {
-  const query = new URLSearchParams({ ...(q && { q }), ...(state && { state }) }).toString();
+export function listPath(q: string, state: string, archived: boolean): string {
+  const query = new URLSearchParams({
+    ...(q && { q }),
+    ...(state && { state }),
+    ...(archived && { archived: "true" }),
+  }).toString();
   return query ? `/?${query}` : "/";
 }
 

@@ -14,8 +14,8 @@ test("a key press has one name, whatever the keyboard", () => {
 test("a page's address leads back to the page", () => {
   const address = new URL(sessionPath("abc123", "timeline", 7), "http://here");
   expect(pageOf(address)).toEqual({ name: "session", id: "abc123", pane: "timeline", event: 7 });
-  expect(pageOf({ pathname: "/", search: "" })).toEqual({ name: "sessions", q: "", state: "" });
-  const list = new URL(listPath("a b", "paused"), "http://localhost");
-  expect(pageOf(list)).toEqual({ name: "sessions", q: "a b", state: "paused" });
+  expect(pageOf({ pathname: "/", search: "" })).toEqual({ name: "sessions", q: "", state: "", archived: false });
+  const list = new URL(listPath("a b", "paused", true), "http://localhost");
+  expect(pageOf(list)).toEqual({ name: "sessions", q: "a b", state: "paused", archived: true });
   expect(pageOf({ pathname: "/welcome", search: "" })).toEqual({ name: "first-run" });
 });

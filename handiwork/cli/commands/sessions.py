@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from datetime import datetime
+from pathlib import Path
 
 from rich.text import Text
 
@@ -37,20 +38,40 @@ async def find(store: Store, session: str | None) -> EventLog:
     return await store.log(newest[0].id)
 
 
-async def sessions(as_json: bool) -> Exit:
-    """List all sessions, newest first."""
+async def sessions(as_json: bool, search: str, archived: bool) -> Exit:
+    """List the sessions that are archived or those that are not, newest first; with ``search``, those that hold it."""
     console = terminal_console()
     before: str | None = None
     async with Store.open(data_dir()) as store:
-        while page := await store.sessions(limit=PAGE, before=before):
+        while page := await store.sessions(PAGE, before, search, archived=archived):
             for info in page:
                 if as_json:
                     write_json(json.dumps(dataclasses.asdict(info), default=datetime.isoformat, ensure_ascii=False))
                 else:
                     console.print(row(info, await _state(store, info)), soft_wrap=True)
             before = page[-1].id
-    if before is None:
-        say('there is no session yet; start one with: handiwork run "your task"')
+        if before is None:
+            say(await _why_none(store, search, archived))
+    return Exit.FINISHED
+
+
+async def _why_none(store: Store, search: str, archived: bool) -> str:
+    if search:
+        return f"no {'archived ' if archived else ''}session has {search!r} in its title, messages, commands or results"
+    if archived:
+        return "no session is archived; archive one with: handiwork archive SESSION"
+    if await store.sessions(limit=1):
+        return "all sessions are archived; list them with: handiwork sessions --archived"
+    return 'there is no session yet; start one with: handiwork run "your task"'
+
+
+async def archive(session: list[str], undo: bool) -> Exit:
+    """Leave sessions out of lists, or list them again. Raises SessionMissing, and then changes none."""
+    async with Store.open(data_dir()) as store:
+        logs = [await store.log(prefix) for prefix in session]
+        for log in logs:
+            await store.update(log.id, archived=not undo)
+            say(f"session {log.id} is {'listed again' if undo else 'archived'}")
     return Exit.FINISHED
 
 
@@ -67,8 +88,19 @@ def row(info: SessionInfo, state: str = "") -> Text:
         (f"{info.id}  ", "bold"),
         (f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim"),
         (f"{(state or info.state).replace('_', ' '):<26}  ", style),
+        (f"{_facts(info):<30}  ", "dim"),
         plain(info.title).replace("\n", " "),
     )
+
+
+def _facts(info: SessionInfo) -> str:
+    """Return the session's project, its cost and the size of its changes, as far as they are known."""
+    facts = [plain(Path(info.workspace).name)]
+    if info.spent:
+        facts.append(f"${info.spent:.4f}")
+    if info.added or info.deleted:
+        facts.append(f"+{info.added} −{info.deleted}")
+    return " · ".join(filter(None, facts))
 
 
 async def show(session: str | None, as_json: bool, full: bool) -> Exit:

@@ -29,8 +29,8 @@ from handiwork.server.schemas.sessions import (
     PendingQuestion,
     PlanTask,
     RefusedHost,
-    Rename,
     RunBy,
+    SessionChange,
     SessionPage,
     SessionRow,
     SessionView,
@@ -74,7 +74,8 @@ async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
 async def list_sessions(call: OperationCall[ListQuery, None]) -> SessionPage:
     """List sessions, newest first."""
     query = call.query
-    sessions = await call.supervisor.store.sessions(query.limit, query.before, query.q, query.state)
+    store = call.supervisor.store
+    sessions = await store.sessions(query.limit, query.before, query.q, query.state, query.archived)
     cursor = sessions[-1].id if len(sessions) == query.limit else None
     return SessionPage(sessions=[SessionRow.of(info) for info in sessions], next=cursor)
 
@@ -84,10 +85,10 @@ async def show_session(call: OperationCall[None, None]) -> SessionView:
     return await view(call.supervisor, await call.log())
 
 
-async def rename_session(call: OperationCall[None, Rename]) -> SessionView:
-    """Change a session's title."""
+async def change_session(call: OperationCall[None, SessionChange]) -> SessionView:
+    """Change a session's title, or archive it: lists then leave it out, unless they are asked for it."""
     log = await call.log()
-    await call.supervisor.store.update(log.id, title=call.body.title)
+    await call.supervisor.store.update(log.id, title=call.body.title, archived=call.body.archived)
     return await view(call.supervisor, log)
 
 
@@ -255,7 +256,7 @@ OPERATIONS = (
     Operation("POST", "/api/sessions", create_session, SessionView, body=NewSession, status=201),
     Operation("GET", "/api/sessions", list_sessions, SessionPage, query=ListQuery, refuses=(503,)),
     Operation("GET", _AT, show_session, SessionView),
-    Operation("PATCH", _AT, rename_session, SessionView, body=Rename),
+    Operation("PATCH", _AT, change_session, SessionView, body=SessionChange),
     Operation("DELETE", _AT, delete_session, Success),
     Operation("GET", f"{_AT}/events", list_events, EventPage, query=EventsQuery),
     Operation("GET", f"{_AT}/outline", show_outline, Outline, query=OutlineQuery),

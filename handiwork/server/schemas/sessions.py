@@ -115,6 +115,10 @@ class SessionRow(Shape):
     parent: str | None
     parent_event: int
     head: int = Field(description="the id of the last event")
+    archived: bool
+    spent: float | None = Field(description="USD at the end of the last run; null is unknown")
+    added: int | None = Field(description="lines of the changes at the end of the last run; null is unknown")
+    deleted: int | None
 
     @classmethod
     def of(cls, info: SessionInfo) -> Self:
@@ -132,16 +136,21 @@ class SessionPage(Shape):
 class ListQuery(Shape):
     """A search for sessions."""
 
-    q: Line = Field(default="", description="in the title, workspace, model or agent, or where the id begins")
+    q: Line = Field(
+        default="",
+        description="in the title, workspace, model, agent, messages, commands or results, or where the id begins",
+    )
     state: AgentState | None = None
+    archived: bool = Field(default=False, description="archived sessions instead of the others")
     before: Line | None = Field(default=None, description="the last id of the page before")
     limit: int = Field(default=50, ge=1, le=500)
 
 
-class Rename(Shape):
-    """A session's new title."""
+class SessionChange(Shape):
+    """A change of a session in lists; fields left out stay as they are."""
 
-    title: Annotated[Line, Field(min_length=1)]
+    title: Annotated[Line, Field(min_length=1)] | None = None
+    archived: bool | None = None
 
 
 class PlanTask(Shape):

@@ -10,7 +10,7 @@ import type { AgentState } from "../events";
 import { useShortcuts } from "../keyboard";
 import { go, listPath, sessionPath } from "../router";
 import { needsUser, useTab } from "../steering/attention";
-import { age, dateAndTime, plural } from "../wording/format";
+import { age, dateAndTime, money, plural } from "../wording/format";
 import { stateName } from "../wording/state";
 import { modelName } from "../wording/text";
 import type { SessionRow } from "../../generated/types";
@@ -31,15 +31,16 @@ const STATES: AgentState[] = [
 ];
 
 /** The list of sessions: search, start, rename and delete them. */
-export function Sessions({ q, state: wanted }: { q: string; state: string }) {
+export function Sessions({ q, state: wanted, archived }: { q: string; state: string; archived: boolean }) {
   const state = STATES.find((name) => name === wanted) ?? "";
-  const setQ = (text: string) => go(listPath(text, state), true);
-  const setState = (name: string) => go(listPath(q, name), true);
+  const setQ = (text: string) => go(listPath(text, state, archived), true);
+  const setState = (name: string) => go(listPath(q, name, archived), true);
+  const setArchived = (on: boolean) => go(listPath(q, state, on), true);
   const [starting, setStarting] = useState(false);
   const search = useRef<HTMLInputElement>(null);
-  const list = useSessionList(q, state);
+  const list = useSessionList(q, state, archived);
   const { rows } = list;
-  const empty = rows?.length === 0 && !q && !state;
+  const empty = rows?.length === 0 && !q && !state && !archived;
   useEffect(() => {
     if (empty && !isWelcomed()) go("/welcome", true);
   }, [empty]);
@@ -67,7 +68,7 @@ export function Sessions({ q, state: wanted }: { q: string; state: string }) {
           className="grow"
           type="search"
           aria-label="Search sessions"
-          placeholder="Search title, folder, model, agent or id"
+          placeholder="Search titles, folders, messages, commands, results"
           value={q}
           onChange={(event) => setQ(event.target.value)}
         />
@@ -79,6 +80,10 @@ export function Sessions({ q, state: wanted }: { q: string; state: string }) {
             </option>
           ))}
         </select>
+        <label className="check">
+          <input type="checkbox" checked={archived} onChange={(event) => setArchived(event.target.checked)} />
+          Archived
+        </label>
       </div>
       <p role="status" className={list.problem ? "error-text" : "hidden"}>
         {list.problem || (rows ? `${list.more ? "The newest " : ""}${plural(rows.length, "session")}` : "")}
@@ -134,9 +139,15 @@ function Bulk({ rows, onDone }: { rows: SessionRow[]; onDone: () => void }) {
   const [deleting, setDeleting] = useState(false);
   const { busy, problem, run } = useAsync();
   const running = rows.filter((row) => row.state === "running" || needsUser(row.state));
+  const archived = rows.every((row) => row.archived);
   const each = (affected: SessionRow[], operation: "stop" | "remove") =>
     run(async () => {
       for (const { id } of affected) await sessionApi(id)[operation]();
+      onDone();
+    });
+  const archive = () =>
+    run(async () => {
+      for (const { id } of rows) await sessionApi(id).archive(!archived);
       onDone();
     });
   return (
@@ -144,6 +155,9 @@ function Bulk({ rows, onDone }: { rows: SessionRow[]; onDone: () => void }) {
       <span className="grow">{plural(rows.length, "session")} selected</span>
       <Button disabled={busy || running.length === 0} onClick={() => each(running, "stop")}>
         Stop
+      </Button>
+      <Button disabled={busy} onClick={archive}>
+        {archived ? "Take back" : "Archive"}
       </Button>
       {deleting ? (
         <Button kind="danger" disabled={busy} onClick={() => each(rows, "remove")}>
@@ -171,42 +185,61 @@ interface RowsProps {
 function SessionRows({ rows, selected, onSelect }: RowsProps) {
   const [renamed, setRenamed] = useState<SessionRow | null>(null);
   const [deleted, setDeleted] = useState<SessionRow | null>(null);
+  const archiving = useAsync();
   return (
-    <ul className="list sessions">
-      {rows.map((row) => (
-        <li key={row.id}>
-          <input
-            type="checkbox"
-            aria-label={`Select ${row.title}`}
-            checked={selected.has(row.id)}
-            onChange={(event) => onSelect(row.id, event.target.checked)}
-          />
-          <div className="grow">
-            <Link to={sessionPath(row.id)} className="title cut">
-              {row.title}
-            </Link>
-            <div className="faint cut">
-              <b title={row.workspace}>{projectOf(row.workspace)}</b> · {modelName(row.model)}
-              {row.parent !== null && " · fork"}
+    <>
+      <Problem text={archiving.problem} />
+      <ul className="list sessions">
+        {rows.map((row) => (
+          <li key={row.id}>
+            <input
+              type="checkbox"
+              aria-label={`Select ${row.title}`}
+              checked={selected.has(row.id)}
+              onChange={(event) => onSelect(row.id, event.target.checked)}
+            />
+            <div className="grow">
+              <Link to={sessionPath(row.id)} className="title cut">
+                {row.title}
+              </Link>
+              <div className="faint cut">
+                <b title={row.workspace}>{projectOf(row.workspace)}</b> · {modelName(row.model)}
+                {row.parent !== null && " · fork"}
+                {row.spent ? ` · ${money(row.spent)}` : ""}
+                {Boolean(row.added || row.deleted) && (
+                  <>
+                    {" · "}
+                    <span className="added">+{row.added}</span> <span className="deleted">−{row.deleted}</span>
+                  </>
+                )}
+              </div>
             </div>
-          </div>
-          <div className="side">
-            <StateBadge state={row.state} />
-            <time className="faint" dateTime={row.updated} title={dateAndTime(row.updated)}>
-              {age(row.updated)}
-            </time>
-          </div>
-          <Button kind="quiet" label={`Rename ${row.title}`} onClick={() => setRenamed(row)}>
-            ✎
-          </Button>
-          <Button kind="quiet" label={`Delete ${row.title}`} onClick={() => setDeleted(row)}>
-            ✕
-          </Button>
-        </li>
-      ))}
+            <div className="side">
+              <StateBadge state={row.state} />
+              <time className="faint" dateTime={row.updated} title={dateAndTime(row.updated)}>
+                {age(row.updated)}
+              </time>
+            </div>
+            <Button kind="quiet" label={`Rename ${row.title}`} onClick={() => setRenamed(row)}>
+              ✎
+            </Button>
+            <Button
+              kind="quiet"
+              disabled={archiving.busy}
+              label={`${row.archived ? "Take back" : "Archive"} ${row.title}`}
+              onClick={() => archiving.run(async () => void (await sessionApi(row.id).archive(!row.archived)))}
+            >
+              {row.archived ? "⤴" : "⤵"}
+            </Button>
+            <Button kind="quiet" label={`Delete ${row.title}`} onClick={() => setDeleted(row)}>
+              ✕
+            </Button>
+          </li>
+        ))}
+      </ul>
       {renamed && <RenameSession row={renamed} onClose={() => setRenamed(null)} />}
       {deleted && <DeleteSession row={deleted} onClose={() => setDeleted(null)} />}
-    </ul>
+    </>
   );
 }
 

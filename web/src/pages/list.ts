@@ -15,7 +15,7 @@ interface SessionList {
 const PAUSE = 150;
 const RECONNECT = 2000;
 
-export function useSessionList(q: string, state: AgentState | ""): SessionList {
+export function useSessionList(q: string, state: AgentState | "", archived: boolean): SessionList {
   const [rows, setRows] = useState<SessionRow[] | null>(null);
   const [next, setNext] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
@@ -24,7 +24,7 @@ export function useSessionList(q: string, state: AgentState | ""): SessionList {
   const load = useCallback(async () => {
     const request = ++requests.current;
     try {
-      const page = await api.sessions({ q, state: state || null });
+      const page = await api.sessions({ q, state: state || null, archived });
       if (request !== requests.current) return;
       setRows(page.sessions);
       setNext(page.next);
@@ -32,14 +32,14 @@ export function useSessionList(q: string, state: AgentState | ""): SessionList {
     } catch (error) {
       if (request === requests.current) setProblem(errorMessage(error));
     }
-  }, [q, state]);
+  }, [q, state, archived]);
 
   useEffect(() => {
     const timer = setTimeout(() => void load(), q ? PAUSE : 0);
     return () => clearTimeout(timer);
   }, [load, q]);
 
-  const filtered = q !== "" || state !== "";
+  const filtered = q !== "" || state !== "" || archived;
   useFollowedList(
     useCallback(
       (message) => {
@@ -54,7 +54,7 @@ export function useSessionList(q: string, state: AgentState | ""): SessionList {
   const loadMore = () => {
     if (next === null) return;
     const request = requests.current;
-    api.sessions({ q, state: state || null, before: next }).then(
+    api.sessions({ q, state: state || null, archived, before: next }).then(
       (page) => {
         if (request !== requests.current) return;
         setRows((known) => [...(known ?? []), ...page.sessions]);
@@ -67,6 +67,7 @@ export function useSessionList(q: string, state: AgentState | ""): SessionList {
 }
 
 function withRow(rows: readonly SessionRow[], row: SessionRow): SessionRow[] {
+  if (row.archived) return rows.filter(({ id }) => id !== row.id);
   if (rows.some(({ id }) => id === row.id)) return rows.map((known) => (known.id === row.id ? row : known));
   const last = rows.at(-1);
   if (last !== undefined && row.created < last.created) return [...rows]; // the row is on a page not loaded yet

@@ -15,6 +15,10 @@ const row = (id: string, head: number, parent: string | null = null, parent_even
   state: "finished",
   created: "",
   updated: "",
+  archived: false,
+  spent: null,
+  added: null,
+  deleted: null,
 });
 
 const FAMILY = [
