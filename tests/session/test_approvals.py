@@ -53,8 +53,15 @@ class TestModes:
 
     @pytest.mark.parametrize(
         "action",
-        [run("rm -rf ."), run("ls > a"), run("ls; touch a"), run("find . -delete"), EDIT]
-        + [BrowseURLAction(url="http://a"), CmdRunAction(command="ls", is_input=True)],
+        [
+            run("rm -rf ."),
+            run("ls > a"),
+            run("ls; touch a"),
+            run("find . -delete"),
+            EDIT,
+            BrowseURLAction(url="http://a"),
+            CmdRunAction(command="ls", is_input=True),
+        ],
     )
     def test_always_asks_about_all_that_does_more_than_read(self, action: Action) -> None:
         reason = "You are asked about every action that does more than read."
