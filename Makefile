@@ -1,7 +1,7 @@
 # What each target does is in CONTRIBUTING.md; .ci/run calls the same ones.
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
-.PHONY: help setup demo test test-slow test-crash test-benchmarks test-docs lint bundle perf screenshots lock
+.PHONY: help setup demo test test-slow test-crash test-benchmarks test-docs docs lint bundle perf screenshots lock
 
 help:
 	@echo "make setup      install everything that is needed, in .venv and the user's cache"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 25 minutes"
 	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, over an hour"
 	@echo "make test-docs  the commands of README and docs that need the local model, 15 minutes"
+	@echo "make docs       the documentation as a site, in build/site"
 	@echo "make lint       ruff, pyright, structure, generated types, tsc, prettier"
 	@echo "make bundle     build and install what sandboxes mount: the bundle and the browser"
 	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
@@ -40,6 +41,10 @@ test-benchmarks: setup
 test-docs: setup
 	@$(PYTHON) -m pytest -m campaign --durations 0 tests/docs
 
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
 lint: setup
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
@@ -59,4 +64,4 @@ screenshots: setup
 
 lock: setup
 	.venv/bin/uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --universal \
-	    --python-version 3.11 --all-extras --group dev --group perf pyproject.toml -o requirements.lock
+	    --python-version 3.11 --all-extras --group dev --group docs --group perf pyproject.toml -o requirements.lock

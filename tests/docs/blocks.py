@@ -68,7 +68,7 @@ def faults(block: Block) -> list[str]:
     if not block.runs and len(kinds) > 1:
         found.append("a block that is not run needs one mark")
     for kind, text in block.marks:
-        if kind not in ("not run", "slow", "with"):
+        if kind not in ("not run", "slow", "with", "fails"):
             found.append(f"there is no mark {kind!r}")
         elif kind == "with" and text not in THINGS:
             found.append(f"the tests cannot prepare {text!r}")

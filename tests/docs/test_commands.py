@@ -43,7 +43,9 @@ ACT = {
 FINISH = {"content": "<finish/>", "tool_calls": [{"name": "finish", "arguments": {"message": ANSWER}}]}
 ALL = [block for blocks in BLOCKS.values() for block in blocks]
 SHELL = {
-    page.name: [block for block in blocks if block.runs and block.language in ("sh", "python")]
+    page.name: [
+        block for block in blocks if block.runs and block.language in ("sh", "python") and not block.mark("fails")
+    ]
     for page, blocks in BLOCKS.items()
 }
 FAST = {name: quick for name, blocks in SHELL.items() if (quick := [one for one in blocks if not one.mark("slow")])}

@@ -78,7 +78,7 @@ def config(name: str | None, values: Sequence[str] | None, unset: bool, as_json:
 def settings_rows() -> list[SettingRow]:
     """Return all settings, in the order of the documentation. Raises SettingsError."""
     settings, in_file = load({}), written()
-    abouts = {**_meanings(SessionSettings), **_meanings(Settings)}
+    abouts = {**meanings(SessionSettings), **meanings(Settings)}
 
     def source(name: str) -> str:
         if os.environ.get(variable := f"{PREFIX}{name.upper()}"):
@@ -113,7 +113,7 @@ def _text(value: Any) -> str:
             return str(value)
 
 
-def _meanings(settings: type[SessionSettings]) -> dict[str, str]:
+def meanings(settings: type[SessionSettings]) -> dict[str, str]:
     """Return the docstring below each field of the class, in one line."""
     (definition,) = ast.parse(inspect.getsource(settings)).body
     assert isinstance(definition, ast.ClassDef)
