@@ -14,7 +14,8 @@ from starlette.responses import PlainTextResponse, Response
 from handiwork.agents.registry import descriptions
 from handiwork.llm import availability
 from handiwork.server.operations import Operation, OperationCall
-from handiwork.server.schemas.sessions import AgentInfo, AgentList, ModelInfo, ModelList, SettingsView, Success
+from handiwork.server.schemas.catalog import AgentInfo, AgentList, ModelInfo, ModelList, SettingsView
+from handiwork.server.schemas.sessions import Success
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.settings import load, settings_file
 

@@ -18,7 +18,8 @@ from handiwork.llm.types import Message
 from handiwork.server.api import demo
 from handiwork.server.api.catalog import show_settings
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
-from handiwork.server.schemas.sessions import Line, SettingsView, Shape
+from handiwork.server.schemas.catalog import SettingsView
+from handiwork.server.schemas.sessions import Line, Shape
 from handiwork.settings import model_name, set_defaults
 
 _SECONDS = 300.0
