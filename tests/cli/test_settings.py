@@ -60,7 +60,7 @@ def as_toml(value: object) -> str:
 
 
 def test_every_key_is_tested() -> None:
-    assert {*VALUES, "mcp"} == set(Settings.model_fields)
+    assert {*VALUES, "mcp", "forges"} == set(Settings.model_fields)
 
 
 def test_mcp_servers_are_tables_of_the_file_or_json_in_the_variable(

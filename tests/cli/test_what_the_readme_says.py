@@ -18,7 +18,7 @@ from handiwork.errors import Exit
 from tests.cli.program import Program
 from tests.docs.blocks import BLOCKS, CHECKOUT, PAGES
 
-README = (CHECKOUT / "README.md").read_text()
+README, RUNNING, PYTHON = ((CHECKOUT / path).read_text() for path in ("README.md", "docs/running.md", "docs/python.md"))
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 INLINE = {page.name: re.findall(r"`([^`\n]+)`", FENCED.sub("", page.read_text())) for page in PAGES}
 BLOCK_LINES = [
@@ -29,8 +29,8 @@ BLOCK_LINES = [
     for line in block.text.replace("\\\n", " ").split("\n")
 ]
 LINES = [line.partition(" #")[0] for line in [*BLOCK_LINES, *chain(*INLINE.values())]]
-CALLS = sorted({call[1] for line in LINES if (call := re.search(r"(?:^|[\s/])handiwork ([^&]+)$", line))})
-TABLE = "\n".join(re.findall(r"^\| (`.*?) \|", README, re.MULTILINE))
+CALLS = sorted({call[1] for line in LINES if (call := re.search(r"(?:^|[\s/])handiwork ([^&|]+?) *(?:\|\||$)", line))})
+TABLE = "\n".join(re.findall(r"^\| (`.*?) \|", RUNNING, re.MULTILINE))
 AGENT = CHECKOUT / "examples/minimal_agent.py"
 
 program_itself = cast("TyperGroup", get_command(app))
@@ -72,7 +72,7 @@ def test_every_flag_exists() -> None:
 
 
 def test_the_exit_codes_are_the_programs_own() -> None:
-    said = re.search(r"Exit codes: (.*?)\.", README, re.DOTALL)
+    said = re.search(r"Exit codes: (.*?)\.", RUNNING, re.DOTALL)
     assert said is not None
     # Only the shell sees how it ends when nobody reads its output any more.
     assert set(map(int, re.findall(r"\d+", said[1]))) == set(Exit) - {Exit.BROKEN_PIPE}
@@ -101,7 +101,7 @@ def test_every_linked_file_is_there() -> None:
 def test_the_minimal_agent_is_as_short_as_is_said() -> None:
     lines = len(AGENT.read_text().splitlines())
     assert lines < 40
-    assert f"a complete agent in {lines} lines" in " ".join(README.split())
+    assert f"a complete agent in {lines} lines" in " ".join(PYTHON.split())
 
 
 def test_the_minimal_agent_carries_out_a_task(program: Program) -> None:
