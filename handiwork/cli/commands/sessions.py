@@ -88,8 +88,8 @@ def row(info: SessionInfo, state: str = "") -> Text:
         (f"{info.id}  ", "bold"),
         (f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim"),
         (f"{(state or info.state).replace('_', ' '):<26}  ", style),
-        (f"{_facts(info):<30}  ", "dim"),
         plain(info.title).replace("\n", " "),
+        (f"  {_facts(info)}", "dim"),
     )
 
 

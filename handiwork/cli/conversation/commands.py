@@ -165,7 +165,7 @@ class ConversationCommands(SlashCommands):
         return ""
 
     async def _list(self) -> str:
-        found = await self._session.store.sessions(limit=LISTED)
+        found = await self._session.store.sessions(limit=LISTED, archived=False)
         for info in found:
             mark = Text("* " if info.id == self._session.id else "  ")
             self._view.print([mark.append_text(row(info))])
