@@ -60,7 +60,7 @@ async def test_a_refused_host_is_allowed_once_and_the_agent_goes_on(
     await expect(state_of(page)).to_contain_text("Finished")
     await refused.get_by_role("button", name="Allow once").click()
     await expect(conversation_of(page)).to_contain_text("here I am")
-    await expect(state_of(page)).to_contain_text("Finished")
+    await expect(conversation_of(page)).to_contain_text("Fetched.")
     outputs = [e["content"] for e in api.events(session) if e["type"] == "CmdOutputObservation"]
     assert ["here I am" in output for output in outputs] == [False, True, False]
     await expect(refused).to_have_count(1)
