@@ -41,7 +41,7 @@ def test_a_damaged_file_of_a_session_is_named_and_others_work(program: Program, 
         assert "restore it from a backup, or delete the session" in " ".join(said.split())
     listed = program("sessions")
     assert listed.returncode == 0
-    assert [row.split("  ")[-1].strip() for row in listed.stdout.splitlines()] == ["a second task", "greet the world"]
+    assert [row.split("  ")[-2].strip() for row in listed.stdout.splitlines()] == ["a second task", "greet the world"]
     assert program("diff").returncode == 0
 
 
