@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.server.api.sessions import view
 from handiwork.server.schemas.sessions import LARGEST, SessionRow
 from handiwork.server.supervisor import SessionSupervisor
+from handiwork.server.tasks import run_until_one_ends
 
 PAGE = 200
 LIST_SECONDS = STATE_SECONDS = 0.25
@@ -40,7 +41,9 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
                 log = await supervisor().store.log(websocket.path_params["session"])
                 sent = asyncio.Event()
                 events = _events(supervisor(), websocket, log, int(after), sent)
-                await _while_open(websocket, events, _states(supervisor(), websocket, log, sent))
+                await run_until_one_ends(
+                    _wait_for_disconnect(websocket), events, _states(supervisor(), websocket, log, sent)
+                )
             except SessionMissing as error:
                 await websocket.close(MISSING, str(error)[:100])
             except LogError as error:
@@ -50,7 +53,7 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
         await websocket.accept()
         with suppress(WebSocketDisconnect, RuntimeError):
             try:
-                await _while_open(websocket, _list(supervisor(), websocket))
+                await run_until_one_ends(_wait_for_disconnect(websocket), _list(supervisor(), websocket))
             except LogError as error:
                 await websocket.close(FAILED, str(error)[:100])
 
@@ -60,22 +63,9 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
     ]
 
 
-async def _while_open(websocket: WebSocket, *senders: Coroutine[Any, Any, None]) -> None:
-    """Run all of ``sending`` until one of them ends or the client disconnects."""
-
-    async def wait_for_disconnect() -> None:
-        while (await websocket.receive())["type"] != "websocket.disconnect":
-            pass
-
-    tasks = [*map(asyncio.create_task, senders), asyncio.create_task(wait_for_disconnect())]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+async def _wait_for_disconnect(websocket: WebSocket) -> None:
+    while (await websocket.receive())["type"] != "websocket.disconnect":
+        pass
 
 
 async def _states(supervisor: SessionSupervisor, websocket: WebSocket, log: EventLog, sent: asyncio.Event) -> None:
