@@ -29,6 +29,12 @@ LOOKS = {
     "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True},
 }
 
+SERVE = f"""cat > index.html <<'END'
+{everything.PAGE}
+END
+/opt/handiwork/bin/python3 -m http.server 8765 > /dev/null 2>&1 &
+until (echo > /dev/tcp/127.0.0.1/8765) 2> /dev/null; do sleep 0.05; done"""
+
 
 def main() -> None:
     OUT.mkdir(exist_ok=True)
@@ -58,7 +64,7 @@ async def take(api: Api, folder: Path, github: forge.Standin) -> None:
 
 
 def make(api: Api, github: forge.Standin) -> dict[str, str]:
-    """Return the ids of sessions: one that is done, one that asks, one that failed, one on a clone from GitHub."""
+    """Return the ids of sessions: done, asking, failed, on a clone from GitHub, and one with a server."""
     whole = everything.make(api)
     asking = api.create(
         bash("pip install babel", said="`babel` knows every language's greeting."),
@@ -76,7 +82,8 @@ def make(api: Api, github: forge.Standin) -> dict[str, str]:
         workspace=str(project),
         title="Greet in German",
     )
-    sessions = {"asking": asking, "failed": failed, "cloned": cloned}
+    served = api.create(bash(SERVE), finish("The page is on port 8765."), title="Show the greetings as a page")
+    sessions = {"asking": asking, "failed": failed, "cloned": cloned, "served": served}
     for session in sessions.values():
         api.until(session, "awaiting_user_confirmation", "error", "paused", "finished")
     return {"whole": whole, **{name: session.rpartition("/")[2] for name, session in sessions.items()}}
@@ -102,6 +109,16 @@ async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, st
         await page.get_by_role("button", name="Open a pull request").click()
         await expect(page.get_by_role("dialog")).to_contain_text("Nothing is sent yet.")
         await picture(page, look, "pull-request")
+        await page.goto(f"/s/{sessions['served']}?pane=preview")
+        heading = page.frame_locator('iframe[title="Preview of port 8765"]').get_by_role("heading")
+        await expect(heading).to_have_text("Greetings of the world")
+        await picture(page, look, "preview")
+        await page.get_by_role("tab", name="Terminal").click()
+        await page.get_by_role("button", name="New terminal").click()
+        await page.keyboard.type("ls -l")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("region", name="Terminal 1")).to_contain_text("index.html")
+        await picture(page, look, "own-terminal")
         await page.goto(f"/s/{sessions['whole']}")
         await expect(page.get_by_role("group", name="Conversation")).to_contain_text("Both tests pass.")
         await picture(page, look, "chat")

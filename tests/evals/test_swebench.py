@@ -268,13 +268,15 @@ HIDDEN = ("unreachable", "instance", "data", "repositories", "installations", "t
 SEEN = ("history: 1", *(f"{name}: 0" for name in HIDDEN), "imports: True", "refused: 1")
 
 
-async def rolled_out(tmp_path: Path, name: str, *replies: dict[str, object]) -> tuple[Result, str]:
+async def rolled_out(
+    tmp_path: Path, name: str, *replies: dict[str, object], agent: str = "CodeActAgent"
+) -> tuple[Result, str]:
     """The result of an agent with these replies, and its trajectory."""
     conditions = Conditions(
         benchmark="swebench",
         split="lite",
         data=str(folder(SWEBENCH)),
-        agent="CodeActAgent",
+        agent=agent,
         model=script(tmp_path / "model.jsonl", *replies),
         user_model="scripted:",
     )

@@ -128,6 +128,9 @@ async def test_a_file_is_uploaded_and_comes_back_as_it_was(open_window: OpenWind
     await page.get_by_role("treeitem", name="data.csv").click()
     viewer = page.get_by_role("region", name="File data.csv")
     await expect(viewer).to_contain_text("Ada,36")
+    numbers, code = [viewer.locator(".gutter"), viewer.locator("code")]
+    height = "element => getComputedStyle(element).lineHeight"
+    assert await numbers.evaluate(height) == await code.evaluate(height)
     async with page.expect_download() as download:
         await viewer.get_by_role("link", name="Download").click()
     assert (await (await download.value).path()).read_bytes() == content
