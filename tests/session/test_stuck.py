@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handiwork.events.action import (
+    AddTaskAction,
     AgentThinkAction,
     BrowseInteractiveAction,
     CmdRunAction,
@@ -23,6 +24,7 @@ from handiwork.events.observation import (
     FileEditObservation,
     FileWriteObservation,
     IPythonRunCellObservation,
+    PlanObservation,
 )
 from handiwork.session.policies.repetition import WINDOW, Pair, Repetition, find_loop
 
@@ -52,6 +54,10 @@ def failed(action: Action, why: str = "There is no such file.") -> Pair:
 
 def cell(code: str, output: str, error: str | None = None) -> Pair:
     return IPythonRunCellAction(code=code), IPythonRunCellObservation(code=code, content=output, error=error)
+
+
+def planned(goal: str, plan: str = "") -> Pair:
+    return AddTaskAction(parent="", goal=goal), PlanObservation(content=plan)
 
 
 def said(text: str) -> Pair:
@@ -218,14 +224,14 @@ class TestMonologue:
         assert find_loop(history(*[said(f"part {n}") for n in range(9)])) is None
 
 
-class TestAlternation:
+class TestCycle:
     def test_two_things_in_turn_three_times(self) -> None:
         turn = [ran("pytest", "1 failed\n", 1), EDITED]
         loop = find_loop(history(user(), *turn * 3))
         assert loop is not None
-        assert (loop.first, loop.rule, loop.times) == (3, "alternation", 3)
+        assert (loop.first, loop.rule, loop.times) == (3, "cycle", 3)
         assert loop.description == (
-            "The same two things were done in turn 3 times with the same results: run `pytest`, and edit `a.py`."
+            "The same 2 things were done in turn 3 times with the same results: run `pytest`, and edit `a.py`."
         )
 
     def test_five_of_six_are_not_enough(self) -> None:
@@ -240,11 +246,25 @@ class TestAlternation:
         pairs = [pair for n in range(6) for pair in (EDITED, ran("pytest", f"{9 - n} failed\n", 1))]
         assert find_loop(history(*pairs)) is None
 
+    def test_three_things_in_turn_three_times(self) -> None:
+        loop = find_loop(history(user(), *[ran("a", exit_code=1), planned("b"), ran("c")] * 3))
+        assert loop is not None
+        assert (loop.first, loop.rule, loop.times) == (3, "cycle", 3)
+        assert loop.description.startswith("The same 3 things were done in turn 3 times with the same results: run `a`")
+
+    def test_the_same_goal_added_to_a_growing_plan_is_no_progress(self) -> None:
+        loop = find_loop(history(*(planned("b", f"{n} tasks") for n in range(4))))
+        assert loop is not None
+        assert loop.rule == "repeat"
+
+    def test_longer_cycles_than_of_four_are_none(self) -> None:
+        assert find_loop(history(*[ran(name) for name in "abcde"] * 6)) is None
+
     def test_errors_can_alternate(self) -> None:
         other = FileEditAction(path="b.py", old="1", new="2")
         loop = find_loop(history(*[failed(EDIT), failed(other)] * 3))
         assert loop is not None
-        assert loop.rule == "alternation"
+        assert loop.rule == "cycle"
 
 
 class TestWaiting:
@@ -287,6 +307,7 @@ repetitions = st.sampled_from(
         [failed(EDIT)] * 3,
         [said("hm")] * 3,
         [ran("a"), ran("b")] * 3,
+        [ran("a"), ran("b"), ran("c"), ran("d")] * 3,
         [waited()] * 10,
     ]
 )

@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import cycle, islice, takewhile
 
 from handiwork.events.action import AgentThinkAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.describe import describe
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation, IPythonRunCellObservation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    ErrorObservation,
+    IPythonRunCellObservation,
+    PlanObservation,
+)
 from handiwork.events.record import LoopEvent, LoopRule
 
 WINDOW = 12
 """The number of newest entries in which repetitions are counted."""
-LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "alternation": 3, "waiting": 10}
+LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "cycle": 3, "waiting": 10}
 """The number of repetitions that counts as being stuck."""
+LONGEST_CYCLE = 4
+"""The most different actions of a cycle: WINDOW has room for three cycles of them."""
 RETRY_TEMPERATURE, PATIENCE = 0.8, 2
 """The temperature of model calls after a detected loop, and the number of actions an agent has to leave the loop."""
 
@@ -25,7 +32,7 @@ _SENTENCES: dict[LoopRule, str] = {
     "repeat": "The same was done {times} times with the same result: {what}.",
     "error": "The same failed {times} times in a row: {what}.",
     "monologue": "The same was said {times} times with nothing done in between: {what}.",
-    "alternation": "The same two things were done in turn {times} times with the same results: {what}.",
+    "cycle": "The same {length} things were done in turn {times} times with the same results: {what}.",
     "waiting": "Waiting for more output of the running program gave nothing {times} times in a row.",
 }
 _MAX_LENGTH = 80
@@ -49,7 +56,7 @@ Pair = tuple[Action, Observation | None]
 class Repetition:
     """A repetition: ``first`` is the id of its first action, ``times`` the number of repetitions.
 
-    An alternation counts both actions as one. ``description`` is a sentence for the model and the user.
+    A cycle counts its actions as one. ``description`` is a sentence for the model and the user.
     """
 
     first: int
@@ -80,7 +87,8 @@ def find_loop(history: Sequence[Pair]) -> Repetition | None:
     """Return the repetition at the end of the history; None if the newest action or its result is new.
 
     A user's message ends a repetition; messages of the environment are skipped. Two results are equal if their outputs
-    differ only in times with a fraction, memory addresses and names of temporary folders.
+    differ only in times with a fraction, memory addresses and names of temporary folders. The text of a plan after the
+    same change does not count.
     """
     newest = _window(history)
     if not newest:
@@ -90,23 +98,25 @@ def find_loop(history: Sequence[Pair]) -> Repetition | None:
     times = len(list(takewhile(lambda pair: same(newest[0], pair), newest)))
     if times >= LEAST[rule]:
         return _repetition(rule, times, newest[times - 1], _describe_action(newest[0]))
-    return _alternation(newest)
+    return _cycle(newest)
 
 
-def _alternation(newest: list[Pair]) -> Repetition | None:
+def _cycle(newest: Sequence[Pair]) -> Repetition | None:
     if len(newest) < 2 or _same(newest[0], newest[1]):
         return None
-    length = len(list(takewhile(lambda n: _same(newest[n], newest[n % 2]), range(len(newest)))))
-    times = length // 2
-    if times < LEAST["alternation"]:
-        return None
-    return _repetition(
-        "alternation", times, newest[2 * times - 1], f"{_describe_action(newest[1])}, and {_describe_action(newest[0])}"
-    )
+    for length in range(2, LONGEST_CYCLE + 1):
+        turns = takewhile(lambda pairs: _same(*pairs), zip(newest[length:], cycle(newest[:length])))
+        times = 1 + len(list(turns)) // length
+        if times >= LEAST["cycle"]:
+            *before, last = map(_describe_action, reversed(newest[:length]))
+            what = f"{', '.join(before)}, and {last}"
+            return _repetition("cycle", times, newest[length * times - 1], what, length)
+    return None
 
 
-def _repetition(rule: LoopRule, times: int, first: Pair, description: str) -> Repetition:
-    return Repetition(first[0].id, rule, times, _SENTENCES[rule].format(times=times, what=description))
+def _repetition(rule: LoopRule, times: int, first: Pair, what: str, length: int = 1) -> Repetition:
+    sentence = _SENTENCES[rule].format(times=times, what=what, length=length)
+    return Repetition(first[0].id, rule, times, sentence)
 
 
 def _window(history: Sequence[Pair]) -> list[Pair]:
@@ -155,6 +165,8 @@ def _same_failure(pair: Pair, other: Pair) -> bool:
 def _same_result(result: Observation | None, other: Observation | None) -> bool:
     if result is None or other is None:
         return result is other
+    if isinstance(result, PlanObservation) and isinstance(other, PlanObservation):
+        return True
     texts = ((result.content, other.content), (result.tail, other.tail))
     return (
         _equal(result, other)
