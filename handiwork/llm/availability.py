@@ -6,7 +6,7 @@ import importlib.util
 import os
 
 from handiwork.llm.catalog.keys import load_keys
-from handiwork.llm.local.weights import KNOWN
+from handiwork.llm.local.weights import KNOWN, is_complete
 from handiwork.paths import cache_dir
 
 KEYS = {
@@ -34,8 +34,7 @@ def local_model_state(name: str) -> tuple[bool, str]:
     size = f"{weights.size / 1e9:.1f} GB, {weights.about}" if weights.about else f"{weights.size / 1e9:.1f} GB"
     if importlib.util.find_spec("xllamacpp") is None:
         return False, "needs the extra `local`: pip install 'handiwork[local]'"
-    path = cache_dir() / "models" / weights.file
-    if path.is_file() and path.stat().st_size == weights.size:
+    if is_complete(cache_dir() / "models" / weights.file, weights):
         return True, f"fetched, {size}"
     return False, f"not fetched yet: its first use fetches {size}"
 

@@ -18,6 +18,7 @@ from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation
 from handiwork.events.record import SessionWanted
+from handiwork.llm.local.downloads import Downloads
 from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
@@ -91,6 +92,7 @@ class SessionSupervisor:
         self.store, self.data, self.channels = store, data, Channels()
         self.deleted: list[str] = []
         self.forge_tokens = ForgeTokens()
+        self.downloads = Downloads()
         self._idle = idle
         self._hosted: dict[str, HostedSession] = {}
         self._waiting: dict[str, HostedSession] = {}
@@ -108,8 +110,9 @@ class SessionSupervisor:
                 log_messages.warning("session %s: %s", mark.parent.name, error)
 
     async def close(self) -> None:
-        """Stop all sessions; the next server resumes those that run now."""
+        """Stop all sessions and downloads; the next server resumes those sessions that run now."""
         self._closing = True
+        await self.downloads.close()
         tasks = [one.task for one in self._hosted.values() if one.task is not None]
         for task in tasks:
             task.cancel()

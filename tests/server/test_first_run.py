@@ -30,6 +30,13 @@ def test_a_model_that_does_not_answer_says_why(api: Api) -> None:
     assert "127.0.0.1:9" in refused.json()["error"]
 
 
+def test_only_known_local_models_are_downloaded(api: Api) -> None:
+    for name in ("local:nobody", "local:/model.gguf", "openai:gpt-5"):
+        refused = api.http.post("/api/models/fetch", json={"model": name})
+        assert refused.status_code == 422
+        assert "known: local:qwen2.5-coder-1.5b" in refused.json()["error"]
+
+
 def test_a_chosen_model_is_the_one_of_new_sessions(api: Api, config: Path) -> None:
     model = api.script({"content": "Hello there."})
     answer = api.http.patch("/api/settings", json={"model": model})

@@ -1167,6 +1167,14 @@ export interface ModelAnswer {
   seconds: number;
 }
 /**
+ * The download of a local model, in bytes; ``done`` means that the model can be used.
+ */
+export interface ModelDownload {
+  fetched: number;
+  size: number;
+  done: boolean;
+}
+/**
  * A model, or a provider's models (``NAME`` stands for theirs); ``ready`` means it can be used now.
  */
 export interface ModelInfo {
@@ -1764,6 +1772,12 @@ export interface ListQuery {
   archived?: boolean;
   before?: string | null;
   limit?: number;
+}
+/**
+ * A local model by the name that ``GET /api/models`` gives it.
+ */
+export interface LocalModel {
+  model: string;
 }
 /**
  * A model; ``base_url`` is that of an OpenAI-compatible server.

@@ -18,6 +18,7 @@ import type {
   KeyTaken,
   ListQuery,
   ModelAnswer,
+  ModelDownload,
   ModelChoice,
   ModelList,
   NewApply,
@@ -112,7 +113,9 @@ export const api = {
   models: () => json<ModelList>("GET", "/api/models"),
   agents: () => json<AgentList>("GET", "/api/agents"),
   settings: () => json<SettingsView>("GET", "/api/settings"),
-  /** Try a model; a local one may take minutes, as it is downloaded first. */
+  /** Download a local model: the first call begins, and every call returns how far it is. */
+  fetchModel: (model: string) => json<ModelDownload>("POST", "/api/models/fetch", {}, { model }),
+  /** Try a model. */
   tryModel: (choice: ModelChoice) => json<ModelAnswer>("POST", "/api/models/try", {}, choice),
   /** The models that a provider, or the server at a base URL, offers. */
   offeredModels: (provider: string, baseUrl: string) =>

@@ -132,16 +132,17 @@ async def fetch(weights: Weights, folder: Path, report: Report) -> Path:
     the disk is too small, no source answers or the file has a wrong hash.
     """
     path = folder / weights.file
-    if _complete(path, weights):
+    if is_complete(path, weights):
         return path
     folder.mkdir(parents=True, exist_ok=True)
     async with locked(folder / f"{weights.file}.lock"):
-        if not _complete(path, weights):
+        if not is_complete(path, weights):
             await _fetch(weights, path, report)
     return path
 
 
-def _complete(path: Path, weights: Weights) -> bool:
+def is_complete(path: Path, weights: Weights) -> bool:
+    """Return whether the file has the weights' size."""
     return path.is_file() and path.stat().st_size == weights.size
 
 

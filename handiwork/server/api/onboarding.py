@@ -1,4 +1,4 @@
-"""Operations for a new user: try a model, set it as the default, and make a demo task."""
+"""Operations for a new user: download and try a model, set it as the default, and make a demo task."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from handiwork.llm import create as llms
 from handiwork.llm.availability import KEYS
 from handiwork.llm.catalog.keys import keep_key, keys_file, load_keys
 from handiwork.llm.catalog.listing import models_of
+from handiwork.llm.local.weights import KNOWN
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import Message
 from handiwork.server.api import demo
@@ -23,7 +24,7 @@ from handiwork.server.schemas.sessions import Line, Shape
 from handiwork.settings import model_name, set_defaults
 
 _SECONDS = 300.0
-"""Seconds to wait for the answer of a model: a local one may have to be downloaded first."""
+"""Seconds to wait for the answer of a model: a local one may have to be loaded first."""
 
 
 class ModelChoice(Shape):
@@ -76,6 +77,20 @@ class OfferedModels(Shape):
     models: list[OfferedModel]
 
 
+class LocalModel(Shape):
+    """A local model by the name that ``GET /api/models`` gives it."""
+
+    model: Annotated[Line, Field(min_length=1)]
+
+
+class ModelDownload(Shape):
+    """The download of a local model, in bytes; ``done`` means that the model can be used."""
+
+    fetched: int
+    size: int
+    done: bool
+
+
 class ModelAnswer(Shape):
     """The model answered, after ``seconds``."""
 
@@ -103,6 +118,16 @@ async def try_model(call: OperationCall[None, ModelChoice]) -> ModelAnswer:
     finally:
         await model.close()
     return ModelAnswer(reply=answer.content[:500], seconds=time.monotonic() - began)
+
+
+async def fetch_model(call: OperationCall[None, LocalModel]) -> ModelDownload:
+    """Download a local model: the first call begins, and every call returns at once how far it is, or why it failed."""
+    name = call.body.model.removeprefix("local:")
+    if name not in KNOWN:
+        known = ", ".join(f"local:{one}" for one in KNOWN)
+        raise RequestRefusedError(422, f"model: {call.body.model!r} is no model to download; known: {known}")
+    state = call.supervisor.downloads.advance(name)
+    return ModelDownload(fetched=state.fetched, size=state.size, done=state.done)
 
 
 async def take_key(call: OperationCall[None, ModelKey]) -> KeyTaken:
@@ -158,6 +183,7 @@ async def make_demo(call: OperationCall[None, None]) -> Demo:
 
 OPERATIONS = (
     Operation("POST", "/api/models/try", try_model, ModelAnswer, body=ModelChoice, refuses=()),
+    Operation("POST", "/api/models/fetch", fetch_model, ModelDownload, body=LocalModel, refuses=()),
     Operation("POST", "/api/models/key", take_key, KeyTaken, body=ModelKey, refuses=()),
     Operation("GET", "/api/models/offered", list_offered, OfferedModels, query=OfferQuery, refuses=()),
     Operation("PATCH", "/api/settings", choose_model, SettingsView, body=ModelChoice, refuses=(503,)),

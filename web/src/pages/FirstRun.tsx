@@ -12,7 +12,7 @@ import { go, sessionPath } from "../router";
 import "../styles/models.css";
 import { duration } from "../wording/format";
 import { sentences } from "../wording/text";
-import type { ModelChoice, ModelInfo } from "../../generated/types";
+import type { ModelChoice, ModelDownload, ModelInfo } from "../../generated/types";
 import { setWelcomed } from "./welcomed";
 
 type Kind = "local" | "key" | "url";
@@ -69,6 +69,7 @@ function ModelCard({ models, current, onChosen }: ModelCardProps) {
     url: "",
   });
   const [reply, setReply] = useState("");
+  const [download, setDownload] = useState<ModelDownload | null>(null);
   const { busy, problem, run } = useAsync();
   const set = (part: Partial<Choice>) => {
     setChoice({ ...choice, ...part });
@@ -81,6 +82,7 @@ function ModelCard({ models, current, onChosen }: ModelCardProps) {
       if (choice.kind !== "local" && choice.key) {
         await api.setKey(choice.kind === "key" ? choice.provider : null, choice.key);
       }
+      if (choice.kind === "local") await downloaded(choice.local, setDownload).finally(() => setDownload(null));
       const answer = await api.tryModel(modelOf(choice));
       if (choice.kind !== "local" && choice.key && choice.keep)
         await api.setKey(choice.kind === "key" ? choice.provider : null, choice.key, true);
@@ -131,16 +133,33 @@ function ModelCard({ models, current, onChosen }: ModelCardProps) {
         {choice.kind === "url" && <AddressFields choice={choice} set={set} />}
         <div className="row">
           <Button type="submit" kind="primary" disabled={busy}>
-            {busy ? "Waiting for the answer …" : "Try it and use it"}
+            {download ? "Downloading the model …" : busy ? "Waiting for the answer …" : "Try it and use it"}
           </Button>
-          {busy && choice.kind === "local" && <span className="faint">The first time, the model is downloaded.</span>}
         </div>
+        {download && (
+          <div className="row">
+            <progress className="grow" aria-label="Download" value={download.fetched} max={download.size} />
+            <span className="faint">{`${megabytes(download.fetched)} of ${megabytes(download.size)} MB`}</span>
+          </div>
+        )}
         <p role="status" className={problem ? "error-text" : reply ? "good-text" : "hidden"}>
           {problem || reply}
         </p>
       </form>
     </section>
   );
+}
+
+const megabytes = (bytes: number) => Math.round(bytes / 1e6).toLocaleString("en");
+
+/** Wait until a local model is downloaded; `onState` gets the state of the download while it goes on. */
+async function downloaded(model: string, onState: (state: ModelDownload) => void) {
+  for (;;) {
+    const state = await api.fetchModel(model);
+    if (state.done) return;
+    onState(state);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
 }
 
 interface KindProps {
