@@ -18,7 +18,7 @@ from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation
 from handiwork.events.record import SessionWanted
-from handiwork.llm.local.downloads import Downloads
+from handiwork.llm.local.weights import Downloads
 from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.llm.errors import ProviderError
-from handiwork.llm.local.downloads import Downloads, DownloadState
-from handiwork.llm.local.weights import KNOWN
+from handiwork.llm.local.weights import KNOWN, Downloads, DownloadState
 from tests.llm_local.tiny_weights import CONTENT, Hub, weights
 
 SIZE = len(CONTENT)
