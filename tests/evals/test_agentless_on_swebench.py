@@ -164,7 +164,7 @@ def reproduction(case: Case, number: int) -> str:
     body = (
         verdict,
         "print('Issue resolved' if True else 'Issue reproduced')",
-        f"{verdict[:-1]}.missing)",
+        f"print(missing)\n{verdict}",
         "print('Issue reproduced'); print('Issue resolved')",
     )[number % 4]
     return f"```python\n# {number}\n{case.code}\n\n{body}\n```"
@@ -176,7 +176,8 @@ def reproduction(case: Case, number: int) -> str:
 async def test_of_forty_candidates_the_right_one_is_chosen_and_resolved(case: Case, tmp_path: Path) -> None:
     said = [{"content": reply} for reply in replies(case, tmp_path / "texts")]
     agent = f"{__name__}:{case.agent.__name__}"
-    result, trajectory = await rolled_out(tmp_path, case.id, *said, agent=agent)
+    # The steps of the children count too, about three for each.
+    result, trajectory = await rolled_out(tmp_path, case.id, *said, agent=agent, iterations=1000)
     assert (result.outcome, result.score) == ("submitted", 1.0), (result.why, result.details, result.answer)
     events = [json.loads(line) for line in trajectory.splitlines()]
     forks = [len(event["outcomes"]) for event in events if event.get("type") == "ForkObservation"]

@@ -28,6 +28,7 @@ from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import Result
 from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.action import CmdRunAction
+from handiwork.events.record import Limits
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
@@ -269,7 +270,7 @@ SEEN = ("history: 1", *(f"{name}: 0" for name in HIDDEN), "imports: True", "refu
 
 
 async def rolled_out(
-    tmp_path: Path, name: str, *replies: dict[str, object], agent: str = "CodeActAgent"
+    tmp_path: Path, name: str, *replies: dict[str, object], agent: str = "CodeActAgent", iterations: int = 100
 ) -> tuple[Result, str]:
     """The result of an agent with these replies, and its trajectory."""
     conditions = Conditions(
@@ -279,6 +280,7 @@ async def rolled_out(
         agent=agent,
         model=script(tmp_path / "model.jsonl", *replies),
         user_model="scripted:",
+        limits=Limits(iterations=iterations),
     )
     planned = await plan.new(registry.find("swebench"), conditions, InstanceSelection(ids=[name]), 1, no_status)
     results = await finished(tmp_path / "out", planned)
