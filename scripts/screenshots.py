@@ -112,13 +112,14 @@ async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, st
         await page.goto(f"/s/{sessions['served']}?pane=preview")
         heading = page.frame_locator('iframe[title="Preview of port 8765"]').get_by_role("heading")
         await expect(heading).to_have_text("Greetings of the world")
-        await picture(page, look, "preview")
+        await picture(page, look, "preview", idle=False)  # the page asks for the ports all the time
         await page.get_by_role("tab", name="Terminal").click()
         await page.get_by_role("button", name="New terminal").click()
+        await expect(page.get_by_role("region", name="Terminal 1")).to_contain_text("project$")
         await page.keyboard.type("ls -l")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("region", name="Terminal 1")).to_contain_text("index.html")
-        await picture(page, look, "own-terminal")
+        await picture(page, look, "own-terminal", idle=False)
         await page.goto(f"/s/{sessions['whole']}")
         await expect(page.get_by_role("group", name="Conversation")).to_contain_text("Both tests pass.")
         await picture(page, look, "chat")
@@ -149,8 +150,9 @@ async def fill(page: Page, pane: str) -> None:
         await expect(page.get_by_role("tabpanel")).to_contain_text("test_greet.py")
 
 
-async def picture(page: Page, look: str, name: str) -> None:
-    await page.wait_for_load_state("networkidle")
+async def picture(page: Page, look: str, name: str, *, idle: bool = True) -> None:
+    if idle:
+        await page.wait_for_load_state("networkidle")
     await page.screenshot(path=OUT / f"{name}-{look}.png", animations="disabled")
 
 
