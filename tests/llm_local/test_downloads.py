@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
 
-from handiwork.llm.errors import ProviderError
+from handiwork.llm.errors import ModelNotFoundError, ProviderError
 from handiwork.llm.local.weights import KNOWN, Downloads, DownloadState
 from tests.llm_local.tiny_weights import CONTENT, Hub, weights
 
@@ -52,3 +53,10 @@ async def test_a_failure_is_said_once_and_the_next_call_begins_again(hub: Hub, t
         await until_done(downloads)
     await until_done(downloads)
     assert tiny.read_bytes() == CONTENT
+
+
+async def test_nothing_is_downloaded_for_a_missing_library(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(ModelNotFoundError, match="need xllamacpp"):
+        Downloads().advance("tiny")
+    assert hub.ranges == []

@@ -6,6 +6,8 @@ import base64
 import hashlib
 import threading
 import zipfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -63,6 +65,21 @@ class Hub:
                 pass
 
         return Handler
+
+
+@contextmanager
+def serving_hub() -> Generator[Hub]:
+    """Serve a hub, until its connections are let go at the end."""
+    hub = Hub()
+    thread = threading.Thread(target=hub.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield hub
+    finally:
+        hub.go_on.set()
+        hub.server.shutdown()
+        thread.join()
+        hub.server.server_close()
 
 
 def write_wheel(folder: Path, n: int, data: bytes) -> None:

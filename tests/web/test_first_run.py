@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from playwright.async_api import expect
 from handiwork.llm.scripted.script import Reply
 from scripts.harness.serving import Program, bash, finish
 from tests.llm.standin import StandIn, serving
-from tests.llm_local.tiny_weights import Hub
+from tests.llm_local.tiny_weights import serving_hub
 from tests.web.conftest import OpenWindow
 from tests.web.test_a_session import conversation_of, state_of
 
@@ -64,20 +63,12 @@ async def test_a_model_is_picked_tried_and_repairs_a_bug_in_the_users_folder(
 
 
 async def test_the_download_of_a_local_model_shows_how_far_it_is(open_window: OpenWindow, program: Program) -> None:
-    hub = Hub()
-    hub.cuts, hub.hangs = [50_000], True
-    thread = threading.Thread(target=hub.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    program.environment["HF_ENDPOINT"] = hub.url
-    try:
+    with serving_hub() as hub:
+        hub.cuts, hub.hangs = [50_000], True
+        program.environment["HF_ENDPOINT"] = hub.url
         page = await open_window("/welcome", of=program.start())
         await page.get_by_role("button", name="Try it and use it").click()
         await expect(page.get_by_role("progressbar", name="Download")).to_have_attribute("value", "50000")
         await expect(page.get_by_role("button", name="Downloading the model …")).to_be_disabled()
         await expect(page.get_by_text("0 of 1,117 MB")).to_be_visible()
-    finally:
         program.end()
-        hub.go_on.set()
-        hub.server.shutdown()
-        thread.join()
-        hub.server.server_close()

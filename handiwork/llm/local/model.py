@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.util
 import os
 import sys
 import time
@@ -18,7 +17,7 @@ from handiwork.llm.errors import ModelNotFoundError
 from handiwork.llm.local.download_progress import Reporter, to_stderr
 from handiwork.llm.local.locks import FileLock, locked
 from handiwork.llm.local.server import WINDOW, Address, ServerFolder
-from handiwork.llm.local.weights import KNOWN, file_of, find
+from handiwork.llm.local.weights import KNOWN, check_library, file_of, find
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.types import Capabilities, Completion, Message, OnDelta, ReplyForm, Tool
 from handiwork.paths import runtime_dir
@@ -121,8 +120,7 @@ class LocalLLM:
 
     async def _ensure_running(self) -> Address:
         if self._server_folder is None:
-            if importlib.util.find_spec("xllamacpp") is None:
-                raise ModelNotFoundError("Local models need xllamacpp: pip install 'handiwork[local]'.")
+            check_library()
             with self._reporter as report:
                 self._path = await find(self._model, report)
             self._server_folder = server_folder_of(self._path)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable
@@ -108,6 +109,12 @@ QWEN_CODER = Weights(
 
 KNOWN: dict[str, Weights] = {"qwen2.5-coder-1.5b": QWEN_CODER}
 """The models that can be fetched by name."""
+
+
+def check_library() -> None:
+    """Raise ModelNotFoundError without the library that runs the weights: they would be fetched in vain."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise ModelNotFoundError("Local models need xllamacpp: pip install 'handiwork[local]'.")
 
 
 async def find(name: str, report: Report) -> Path:
@@ -291,8 +298,10 @@ class Downloads:
     def advance(self, name: str) -> DownloadState:
         """Return the state of a known model's download, which begins here if the weights are missing.
 
-        A download that has failed raises its error once: see ``fetch``. Then it can begin again.
+        A download that has failed raises its error once: see ``fetch``. Then it can begin again. Raises
+        ModelNotFoundError if the library that runs the weights is missing.
         """
+        check_library()
         weights, folder = KNOWN[name], cache_dir() / "models"
         task = self._tasks.get(name)
         if task is None and is_complete(folder / weights.file, weights):
