@@ -141,5 +141,5 @@ def test_no_label_covers_another_or_leaves_the_picture(points: list[plot.Point])
         assert left + width <= 720
         assert 0 < y <= plot.BOTTOM
         for other_left, other_right, other_y in boxes:
-            assert left + width <= other_left or other_right <= left or abs(y - other_y) >= plot.LINE
+            assert left + width <= other_left or other_right <= left or round(abs(y - other_y), 6) >= plot.LINE
         boxes.append((left, left + width, y))
