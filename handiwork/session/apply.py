@@ -19,7 +19,7 @@ from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.apply.undo import Undone, reverted, undo, undoable
 from handiwork.workspace.changes import Change
 from handiwork.workspace.copy import Workspace
-from handiwork.workspace.git.commit_changes import commit_changes
+from handiwork.workspace.git.commit_changes import commit_changes, name_commit
 
 _UNDO = "applied"
 """The folder, in a session's, of what its applies replaced."""
@@ -83,24 +83,40 @@ async def bring_commits(store: Store, data: Path, log: EventLog) -> Commits:
         return Commits(error=str(error))
 
 
-async def make_branch(store: Store, data: Path, log: EventLog, title: str = "") -> str:
-    """Commit a session's changes on top of its own commits, or of the user's HEAD; return the branch.
+async def make_branch(store: Store, data: Path, log: EventLog) -> str:
+    """Make a branch with the session's changes; return its name. Raises like ``commit_session``."""
+    workspace = Path((await config_of(log)).workspace)
+    commit = await commit_session(store, data, log)
+    return await asyncio.to_thread(name_commit, workspace, session_branch(log), commit)
+
+
+def session_branch(log: EventLog) -> str:
+    """Return the name of the session's first branch; others have a number after it."""
+    return f"handiwork/{log.id}"
+
+
+def commit_mark(log: EventLog) -> str:
+    """Return the line that the message of every commit of the session's changes has."""
+    return f"Handiwork session {log.id}"
+
+
+async def commit_session(store: Store, data: Path, log: EventLog, title: str = "") -> str:
+    """Commit a session's changes on top of its own commits, or of the user's HEAD; return the commit.
 
     The commit's ``title`` is by default the session's. The user's files stay as they are. Raises ConflictError,
     SandboxError, LeaseHeld, SessionError, WorkspaceError.
     """
     workspace, title = Path((await config_of(log)).workspace), title or (await log.info()).title
     fetched = await fetch_commits(store, data, log)
-    branch, _ = await asyncio.to_thread(
+    commit, _ = await asyncio.to_thread(
         commit_changes,
         workspace,
         await changes(data, log),
-        f"handiwork/{log.id}",
         fetched or "HEAD",
-        f"{title}\n\nHandiwork session {log.id}\n",
+        f"{title}\n\n{commit_mark(log)}\n",
         merge=fetched is None,
     )
-    if (made := branch or fetched) is None:
+    if (made := commit or fetched) is None:
         raise WorkspaceError(f"HEAD of {workspace} has all changes of the session, so no branch was made")
     return made
 

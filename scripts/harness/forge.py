@@ -228,7 +228,7 @@ def _github(
         case "GET", _ if path == f"{at}/pulls":
             owner = forge.path.partition("/")[0]
             return 200, [
-                request
+                {**request, "head": {**request["head"], "sha": forge.branch(request["head"]["ref"])}}
                 for request in forge.requests
                 if query.get("head") in (None, f"{owner}:{request['head']['ref']}")
                 and query.get("base") in (None, request["base"]["ref"])
@@ -299,7 +299,7 @@ def _gitlab(
             return 200, {"name": name, "commit": {"id": forge.branch(name)}, "protected": False}
         case "GET", _ if path == f"{at}/merge_requests":
             return 200, [
-                request
+                {**request, "sha": forge.branch(request["source_branch"])}
                 for request in forge.requests
                 if query.get("source_branch") in (None, request["source_branch"])
                 and query.get("target_branch") in (None, request["target_branch"])
@@ -336,6 +336,7 @@ def _open_merge(forge: Standin, account: Account, fields: dict[str, Any]) -> Ans
         "author": {"username": account.login},
         "source_branch": head,
         "target_branch": base,
+        "sha": forge.branch(head),
     }
     forge.requests.append(request)
     return 201, request

@@ -15,7 +15,7 @@ from handiwork.session.pull_request.target import UnknownForgeError, target_of
 from handiwork.settings import ForgeSettings
 from scripts.harness import forge as forges
 from scripts.harness.forge import Standin
-from scripts.harness.serving import Api, Program, bash, finish
+from scripts.harness.serving import Api, Program, bash, finish, until
 from tests.workspace.trees import git, read_tree
 
 Kind = Literal["github", "gitlab"]
@@ -227,6 +227,56 @@ def test_nothing_to_commit_and_a_branch_of_others(api: Api, forge: Standin, tmp_
     assert "has all changes of the session, so no branch was made" in problem(opening(api, session))
     (warning,) = api.get(f"{session}/pull-request")["warnings"]
     assert warning.startswith("HEAD has a commit that origin does not have")
+
+
+def test_later_changes_join_the_open_request(api: Api, forge: Standin, tmp_path: Path) -> None:
+    project = clone(forge, tmp_path)
+    more = "sed -i s/hallo/moin/ greeting.txt; rm 'new file'; echo 1 > third"
+    replies = [bash(CHANGE), finish(), bash(more), finish("North."), bash("echo 2 > third"), finish("Third.")]
+    session = api.create(*replies, workspace=str(project), title="Greet in German")
+
+    def go_on(message: str, end: str) -> None:
+        api.post(f"{session}/messages", content=message)
+        until(lambda: api.get(session)["outputs"] == {"message": end})
+
+    api.until(session, "finished")
+    branch = f"handiwork/{session.rpartition('/')[2]}"
+    api.post(f"{session}/pull-request/token", token=forge.add("ada"))
+    opened = opening(api, session).json()
+    first = forge.branch(branch)
+
+    # Meanwhile the user goes on: the branch has this commit too, as it has what the changes are made from.
+    (project / "mine").write_text("1\n")
+    git(project, "add", "mine")
+    git(project, "commit", "-qm", "mine")
+    mine = git(project, "rev-parse", "HEAD").strip()
+    go_on("greet as in the north", "North.")
+    assert opening(api, session, title="Greet as in the north").json() == {**opened, "created": False}
+    second = forge.branch(branch)
+    assert (
+        git(forge.bare, "log", "-1", "--format=%an: %s, %P", branch) == f"Ada: Greet as in the north, {first} {mine}\n"
+    )
+    assert git(forge.bare, "ls-tree", "--name-only", branch).split() == ["greeting.txt", "mine", "third"]
+    assert git(forge.bare, "show", f"{branch}:greeting.txt") == "moin\n"
+    assert git(project, "branch", "--format=%(refname:short) %(objectname)").split("\n")[0] == f"{branch} {second}"
+    assert opening(api, session).json()["created"] is False
+    assert forge.branch(branch) == second
+
+    # A commit of others on the branch stays: the session's files would undo it.
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", "-b", branch, str(forge.bare), str(other))
+    (other / "greeting.txt").write_text("moin moin\n")
+    git(other, "commit", "-qam", "theirs")
+    git(other, "push", "-q", "origin", f"HEAD:{branch}")
+    theirs = forge.branch(branch)
+    go_on("and the third file", "Third.")
+    assert f"does not have the commit {theirs}" in problem(opening(api, session))
+    git(project, "fetch", "-q", str(forge.bare), branch)
+    refused = problem(opening(api, session))
+    assert f"the commit {theirs} is not of the session" in refused
+    assert f"merge your branch {branch}-2 into it yourself" in refused
+    assert (forge.branch(branch), len(forge.requests)) == (theirs, 1)
+    assert git(project, "show", f"{branch}-2:third") == "2\n"
 
 
 def test_a_request_that_broke_off_is_repeated(api: Api, forge: Standin, tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from handiwork.workspace.apply import ConflictError
-from handiwork.workspace.git.commit_changes import CommitError, commit_changes
+from handiwork.workspace.changes import Change
+from handiwork.workspace.git.commit_changes import CommitError, commit_changes, name_commit
 from tests.workspace.trees import Session, Tree, git, read_tree, write_tree
 
 Start = Callable[[Tree], Session]
@@ -30,6 +31,13 @@ def repository(folder: Path, tree: Tree) -> Session:
     return Session(source, folder)
 
 
+def branch_of(source: Path, changes: Sequence[Change], message: str) -> str:
+    """Return the branch with the changes on top of HEAD."""
+    commit, _ = commit_changes(source, changes, "HEAD", message)
+    assert commit is not None
+    return name_commit(source, "handiwork/abc", commit)
+
+
 TREE: Tree = {"text": b"1\n2\n3\n4\n5\n", "x:run": b"1\n", "gone": b"1\n", "d/e/f": b"1\n", "link": "text"}
 
 
@@ -42,7 +50,7 @@ def test_a_branch_has_the_changes_and_nothing_that_was_not_committed(tmp_path: P
     git(here.source, "config", "filter.evil.clean", f"touch {tmp_path}/ran")
     write_tree(here.source, {"x:.git/hooks/reference-transaction": f"#!/bin/sh\ntouch {tmp_path}/ran\n".encode()})
     before, status = read_tree(here.source), git(here.source, "status", "--porcelain")
-    branch, _ = commit_changes(here.source, changes, "handiwork/abc", "HEAD", "Write ü\n\nMore\n")
+    branch = branch_of(here.source, changes, "Write ü\n\nMore\n")
     assert branch == "handiwork/abc"
     assert not (tmp_path / "ran").exists()
     assert (read_tree(here.source), git(here.source, "status", "--porcelain")) == (before, status)
@@ -69,13 +77,13 @@ def test_the_same_changes_give_the_same_branch_and_others_a_numbered_one(tmp_pat
     here = repository(tmp_path, {"text": b"1\n"})
     (here.source / "text").write_text("1\n")
     first = here.run("echo 2 > new")
-    assert commit_changes(here.source, first, "handiwork/abc", "HEAD", "one")[0] == "handiwork/abc"
-    assert commit_changes(here.source, first, "handiwork/abc", "HEAD", "one")[0] == "handiwork/abc"
+    assert branch_of(here.source, first, "one") == "handiwork/abc"
+    assert branch_of(here.source, first, "one") == "handiwork/abc"
     second = here.run("echo 3 > new")
-    assert commit_changes(here.source, second, "handiwork/abc", "HEAD", "two")[0] == "handiwork/abc-2"
+    assert branch_of(here.source, second, "two") == "handiwork/abc-2"
     git(here.source, "reset", "-q", "--hard", "handiwork/abc-2")
-    branch, applied = commit_changes(here.source, second, "handiwork/abc", "HEAD", "three")
-    assert (branch, applied.unchanged) == (None, ("new",))
+    commit, applied = commit_changes(here.source, second, "HEAD", "three")
+    assert (commit, applied.unchanged) == (None, ("new",))
 
 
 def test_a_conflict_with_the_parent_makes_no_branch(tmp_path: Path) -> None:
@@ -84,7 +92,7 @@ def test_a_conflict_with_the_parent_makes_no_branch(tmp_path: Path) -> None:
     (here.source / "text").write_text("3\n")
     commit_all(here.source, "second")
     with pytest.raises(ConflictError, match="no branch was made from HEAD, because of 1 conflict"):
-        commit_changes(here.source, changes, "handiwork/abc", "HEAD", "one")
+        commit_changes(here.source, changes, "HEAD", "one")
     assert git(here.source, "branch", "--format=%(refname:short)") == "main\n"
 
 
@@ -92,7 +100,7 @@ def test_a_repository_without_a_commit_gets_its_first_one_and_a_folder_none(sess
     here = session({"text": b"1\n"})
     changes = here.run("echo 2 > text")
     with pytest.raises(CommitError, match="is not a git repository"):
-        commit_changes(here.source, changes, "handiwork/abc", "HEAD", "one")
+        commit_changes(here.source, changes, "HEAD", "one")
     git(here.source, "init", "-q", "-b", "main")
-    assert commit_changes(here.source, changes, "handiwork/abc", "HEAD", "one")[0] == "handiwork/abc"
+    assert branch_of(here.source, changes, "one") == "handiwork/abc"
     assert git(here.source, "show", "handiwork/abc:text") == "2\n"

@@ -1,7 +1,7 @@
 """A pull request from a session's changes: its branch is pushed to the forge of the workspace's remote and proposed.
 
 Nothing is sent before ``open_request``, except the token to the forge that it is for. Every step can be repeated: the
-branch is found again, a branch that the remote has is not pushed again, and a request that exists is returned.
+branch is found again, and a request that exists is returned, with the session's newer changes as a further commit.
 """
 
 from __future__ import annotations
@@ -16,13 +16,20 @@ from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.llm.catalog.keys import keep_key, kept_key, keys_file
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-from handiwork.session.apply import make_branch
+from handiwork.session.apply import commit_mark, commit_session, session_branch
 from handiwork.session.config import config_of
 from handiwork.session.open import changes
-from handiwork.session.pull_request.forge import Draft, ForgeError, PullRequest, RequestExistsError, TokenError
+from handiwork.session.pull_request.forge import Draft, Forge, ForgeError, PullRequest, TokenError
 from handiwork.session.pull_request.target import Target, target_of
 from handiwork.settings import load, settings_file
-from handiwork.workspace.git.remote import GitRemote, push_branch, remote_of
+from handiwork.workspace.git.commit_changes import (
+    ForeignCommitsError,
+    advance_branch,
+    branches_like,
+    commit_after,
+    name_commit,
+)
+from handiwork.workspace.git.remote import GitRemote, PushError, push_commit, remote_of
 
 LONGEST_TOKEN = 1000
 """The maximum length of a token in characters; those of the forges have up to 255."""
@@ -136,10 +143,10 @@ async def propose(data: Path, log: EventLog, tokens: ForgeTokens) -> Proposal:
 
 
 async def open_request(store: Store, data: Path, log: EventLog, tokens: ForgeTokens, draft: Draft) -> OpenedRequest:
-    """Make the session's branch, push it, and open a request for it, or return the one that is open.
+    """Push the session's changes as its branch and open a request for it, or add them to the one that is open.
 
     Token, permission and base are checked first. Without a base, the draft is for the repository's default branch.
-    Raises TokenError, ForgeError, PushError, and like ``make_branch``.
+    Raises TokenError, ForgeError, PushError, and like ``commit_session``.
     """
     _, target = await _target(log)
     token, _ = await tokens.find(target)
@@ -153,17 +160,33 @@ async def open_request(store: Store, data: Path, log: EventLog, tokens: ForgeTok
         draft = replace(draft, base=draft.base or default)
         if not await forge.has_branch(draft.base):
             raise ForgeError(f"{target.path} on {target.host} has no branch {draft.base}: give another base")
-        branch = await make_branch(store, data, log, draft.title)
         workspace = Path((await config_of(log)).workspace)
-        await asyncio.to_thread(push_branch, workspace, branch, forge.push_address, forge.push_user, token)
-        try:
-            request = await forge.open(draft, branch)
-        except RequestExistsError:
-            existing = await forge.find(branch, draft.base)
-            if existing is None:
-                raise
-            return OpenedRequest(target, existing, branch, created=False)
-        return OpenedRequest(target, request, branch, created=True)
+        names = await asyncio.to_thread(branches_like, workspace, session_branch(log))
+        commit = await commit_session(store, data, log, draft.title)
+        for branch in names:
+            if request := await forge.find(branch, draft.base):
+                await asyncio.to_thread(_add, workspace, log, forge, token, branch, request, commit)
+                return OpenedRequest(target, request, branch, created=False)
+        branch = await asyncio.to_thread(name_commit, workspace, names[-1], commit)
+        own = f"refs/heads/{branch}"  # an earlier call may have made it, with another time in its commit
+        await asyncio.to_thread(push_commit, workspace, own, branch, forge.push_address, forge.push_user, token)
+        return OpenedRequest(target, await forge.open(draft, branch), branch, created=True)
+
+
+def _add(
+    workspace: Path, log: EventLog, forge: Forge, token: str, branch: str, request: PullRequest, commit: str
+) -> None:
+    """Add the session's changes to an open request's branch, unless it has them. Raises PushError, CommitError."""
+    try:
+        new = commit_after(workspace, request.head, commit, commit_mark(log))
+    except ForeignCommitsError as error:
+        own = name_commit(workspace, session_branch(log), commit)
+        raise PushError(
+            f"the branch {branch} of {forge.noun} {request.number} has commits of others ({error}), which the session's"
+            f" changes would undo: merge your branch {own} into it yourself"
+        ) from None
+    push_commit(workspace, new, branch, forge.push_address, forge.push_user, token)
+    advance_branch(workspace, branch, request.head, new)
 
 
 async def _target(log: EventLog) -> tuple[GitRemote, Target]:

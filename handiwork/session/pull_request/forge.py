@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -36,10 +37,6 @@ class ForgeUnreachableError(ForgeError):
     exit_code, status = Exit.INFRASTRUCTURE, 503
 
 
-class RequestExistsError(ForgeError):
-    """The branch has an open request already."""
-
-
 @dataclass(frozen=True)
 class Draft:
     """A request that is not sent yet, for the branch ``base``; the body is Markdown.
@@ -55,10 +52,11 @@ class Draft:
 
 @dataclass(frozen=True)
 class PullRequest:
-    """An open request at ``url``."""
+    """An open request at ``url``; ``head`` is the last commit of its branch."""
 
     number: int
     url: str
+    head: str
 
 
 class Forge(ABC):
@@ -111,7 +109,7 @@ class Forge(ABC):
 
     @abstractmethod
     async def open(self, draft: Draft, branch: str) -> PullRequest:
-        """Open a request to merge ``branch``. Raises RequestExistsError if there is one for the same base."""
+        """Open a request to merge ``branch``; there is none for the same base."""
 
     @abstractmethod
     async def find(self, branch: str, base: str) -> PullRequest | None:
@@ -205,12 +203,7 @@ class GitHub(Forge):
             "base": draft.base,
             "draft": draft.unfinished,
         }
-        try:
-            return self._of(await self._send("POST", f"/repos/{self.path}/pulls", 201, json=body))
-        except _StatusError as error:
-            if "already exists" in str(error):
-                raise RequestExistsError(str(error)) from None
-            raise
+        return self._of(await self._send("POST", f"/repos/{self.path}/pulls", 201, json=body))
 
     async def find(self, branch: str, base: str) -> PullRequest | None:
         """Return the open pull request of a branch for a base."""
@@ -224,7 +217,8 @@ class GitHub(Forge):
         return "the scope repo or, if it is fine-grained, write access to contents and pull requests"
 
     def _of(self, found: Any) -> PullRequest:
-        return PullRequest(_field(found, "number", int), _link(found, "html_url"))
+        head = _field(_field(found, "head", dict), "sha", str)
+        return PullRequest(_field(found, "number", int), _link(found, "html_url"), _commit(head))
 
 
 class GitLab(Forge):
@@ -266,12 +260,7 @@ class GitLab(Forge):
             "source_branch": branch,
             "target_branch": draft.base,
         }
-        try:
-            return self._of(await self._send("POST", f"{self._project}/merge_requests", 201, json=body))
-        except _StatusError as error:
-            if error.code == HTTPStatus.CONFLICT:
-                raise RequestExistsError(str(error)) from None
-            raise
+        return self._of(await self._send("POST", f"{self._project}/merge_requests", 201, json=body))
 
     async def find(self, branch: str, base: str) -> PullRequest | None:
         """Return the open merge request of a branch for a base."""
@@ -288,7 +277,7 @@ class GitLab(Forge):
         return f"/projects/{quote(self.path, safe='')}"
 
     def _of(self, found: Any) -> PullRequest:
-        return PullRequest(_field(found, "iid", int), _link(found, "web_url"))
+        return PullRequest(_field(found, "iid", int), _link(found, "web_url"), _commit(_field(found, "sha", str)))
 
 
 async def _exists(asking: Any) -> bool:
@@ -315,6 +304,13 @@ def _link(content: Any, name: str) -> str:
     if not url.startswith(("https://", "http://")):
         raise ForgeUnreachableError(f"the forge's answer has a {name} that is no web address")
     return url
+
+
+def _commit(name: str) -> str:
+    """Return the name of a commit, which git takes as an argument."""
+    if not re.fullmatch(r"[0-9a-f]{40,64}", name):
+        raise ForgeUnreachableError("the forge's answer names no commit, so it is not the API of GitHub or GitLab")
+    return name
 
 
 def _reason(content: Any) -> str:

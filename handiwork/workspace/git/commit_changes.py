@@ -1,14 +1,15 @@
-"""A session's changes as a commit in the user's repository, on a new branch; index and files stay as they are."""
+"""A session's changes as a commit in the user's repository, and its branch; index and files stay as they are."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import IO
+from uuid import uuid4
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import Applied, ConflictError, apply
@@ -25,20 +26,21 @@ class CommitError(WorkspaceError):
     """The changes cannot be committed."""
 
 
+class ForeignCommitsError(CommitError):
+    """A branch that is to get the session's changes has commits of others, which they would undo."""
+
+
 def commit_changes(
-    workspace: Path, changes: Sequence[Change], branch: str, parent: str, message: str, *, merge: bool = True
+    workspace: Path, changes: Sequence[Change], parent: str, message: str, *, merge: bool = True
 ) -> tuple[str | None, Applied]:
-    """Commit the changes on top of ``parent``; return the branch, None if the parent has them all, and what changed.
+    """Commit the changes on top of ``parent``; return the commit, None if the parent has them all, and what changed.
 
     The changes are merged with the parent as ``apply`` merges them with files; without ``merge`` the session began
-    before the parent, which is a commit of its own, and its versions replace the parent's. The branch is ``branch``,
-    with a number if there is another one of that name; a branch with the same commit is returned again. Raises
-    CommitError outside of a repository, ConflictError, and WorkspaceError.
+    before the parent, which is a commit of its own, and its versions replace the parent's. No reference keeps the
+    commit: ``name_commit`` makes a branch. Raises CommitError outside of a repository, ConflictError, and
+    WorkspaceError.
     """
-    repository = repository_at(workspace)
-    if repository is None:
-        raise CommitError(f"{workspace} is not a git repository: apply the changes, or download them as a patch")
-    git_dir = repository.git_dir
+    git_dir = _git_dir(workspace)
     commit = _resolve(git_dir, f"{parent}^{{commit}}")
     with temporary_dir() as private:
         folder = private / "files"
@@ -54,19 +56,17 @@ def commit_changes(
             raise ConflictError(error.conflicts, f"no branch was made from {parent}") from None
         if not applied.written and not applied.deleted:
             return None, applied
-        made = f"refs/handiwork/{branch.rpartition('/')[2]}"
-        with (private / "stream").open("xb+") as stream:
-            _write_stream(stream, made, _identity(git_dir), commit, message, folder, applied)
-            stream.seek(0)
-            _git(git_dir, "fast-import", "--quiet", "--force", stdin=stream)
-    try:
-        return _publish(git_dir, branch, _resolve(git_dir, made)), applied
-    finally:
-        run_git(git_dir, "update-ref", "-d", made)
+        return _commit(
+            git_dir, [commit] if commit else [], message, lambda file: _files(file, folder, applied)
+        ), applied
 
 
-def _publish(git_dir: Path, branch: str, commit: str) -> str:
-    """Return a branch with the commit or its like: a new one, or the one that an earlier call made."""
+def name_commit(workspace: Path, branch: str, commit: str) -> str:
+    """Return a branch with the commit or its like: one that an earlier call made, or a new one.
+
+    The new one is ``branch``, with a number if there is another one of that name. Raises CommitError.
+    """
+    git_dir = _git_dir(workspace)
     wanted = _resolve(git_dir, f"{commit}^{{tree}}"), _resolve(git_dir, f"{commit}^")
     for number in count(1):
         name = branch if number == 1 else f"{branch}-{number}"
@@ -77,6 +77,57 @@ def _publish(git_dir: Path, branch: str, commit: str) -> str:
         if (_resolve(git_dir, f"{existing}^{{tree}}"), _resolve(git_dir, f"{existing}^")) == wanted:
             return name
     raise AssertionError
+
+
+def branches_like(workspace: Path, branch: str) -> list[str]:
+    """Return the names that ``name_commit`` gave, the newest first, and at last ``branch``."""
+    listed = _git(_git_dir(workspace), "for-each-ref", "--format=%(refname)", f"refs/heads/{branch}-*").decode()
+    numbers = [name.removeprefix(f"refs/heads/{branch}-") for name in listed.split()]
+    found = sorted((int(number) for number in numbers if number.isascii() and number.isdecimal()), reverse=True)
+    return [*(f"{branch}-{number}" for number in found), branch]
+
+
+def commit_after(workspace: Path, head: str, commit: str, mark: str) -> str:
+    """Return a commit with the files of ``commit`` whose history has ``head``, the tip of an earlier branch.
+
+    It is one of the two if that fits, or else a new one with the message of ``commit`` on top of ``head``, which joins
+    what else ``commit`` began from. Messages of the session's own commits have the line ``mark``. Raises
+    ForeignCommitsError if ``head`` has others that ``commit`` lacks, and CommitError if the repository lacks ``head``.
+    """
+    git_dir = _git_dir(workspace)
+    if not _resolve(git_dir, f"{head}^{{commit}}"):
+        raise ForeignCommitsError(f"{workspace} does not have the commit {head}")
+    others = _revisions(git_dir, head, f"^{commit}", "--invert-grep", f"--grep=^{mark}$")
+    if others:
+        raise ForeignCommitsError(f"the commit {others[0]} is not of the session")
+    if not _revisions(git_dir, head, f"^{commit}"):
+        return commit
+    message = _git(git_dir, "log", "-1", "--format=%B", commit, "--").decode(errors="replace")
+    begin = _resolve(git_dir, f"{commit}^") if mark in message.splitlines() else commit
+    tree = _resolve(git_dir, f"{commit}^{{tree}}")
+    joins = [begin] if begin and _revisions(git_dir, begin, f"^{head}", "-1") else []
+    if not joins and tree == _resolve(git_dir, f"{head}^{{tree}}"):
+        return head
+    root = b'M 040000 %s ""\n' % tree.encode()
+    return _commit(git_dir, [head, *joins], message, lambda file: file.write(root))
+
+
+def advance_branch(workspace: Path, branch: str, old: str, new: str) -> None:
+    """Let the branch go on from ``old`` to ``new``, unless it is elsewhere or checked out."""
+    git_dir, reference = _git_dir(workspace), f"refs/heads/{branch}"
+    if not _git(git_dir, "for-each-ref", "--format=%(worktreepath)", reference).strip():
+        run_git(git_dir, "update-ref", reference, new, old)
+
+
+def _git_dir(workspace: Path) -> Path:
+    repository = repository_at(workspace)
+    if repository is None:
+        raise CommitError(f"{workspace} is not a git repository: apply the changes, or download them as a patch")
+    return repository.git_dir
+
+
+def _revisions(git_dir: Path, *arguments: str) -> list[str]:
+    return _git(git_dir, "rev-list", *arguments, "--").decode().split()
 
 
 def _export(git_dir: Path, commit: str, paths: Sequence[str], folder: Path) -> set[str]:
@@ -117,14 +168,24 @@ def _blobs(git_dir: Path, digests: Sequence[str]) -> Iterator[bytes]:
         at = end + size + 2
 
 
-def _write_stream(
-    stream: IO[bytes], reference: str, identity: bytes, parent: str, message: str, folder: Path, applied: Applied
-) -> None:
-    """Write the commit in the format of git fast-import."""
-    text = message.encode(errors="replace")
-    stream.write(b"commit %s\ncommitter %s\ndata %d\n%s\n" % (reference.encode(), identity, len(text), text))
-    if parent:
-        stream.write(b"from %s\n" % parent.encode())
+def _commit(git_dir: Path, parents: Sequence[str], message: str, write: Callable[[IO[bytes]], object]) -> str:
+    """Make a commit without a reference; ``write`` writes the changes to its first parent for git fast-import."""
+    reference, text = f"refs/handiwork/{uuid4().hex}", message.encode(errors="replace")
+    with temporary_dir() as private, (private / "stream").open("xb+") as stream:
+        stream.write(b"commit %s\ncommitter %s\n" % (reference.encode(), _identity(git_dir)))
+        stream.write(b"data %d\n%s\n" % (len(text), text))
+        for word, parent in zip(("from", "merge"), parents, strict=False):
+            stream.write(f"{word} {parent}\n".encode())
+        write(stream)
+        stream.seek(0)
+        _git(git_dir, "fast-import", "--quiet", stdin=stream)
+    try:
+        return _resolve(git_dir, reference)
+    finally:
+        run_git(git_dir, "update-ref", "-d", reference)
+
+
+def _files(stream: IO[bytes], folder: Path, applied: Applied) -> None:
     for path in applied.deleted:
         stream.write(b"D %s\n" % _quoted(path))
     for path in applied.written:

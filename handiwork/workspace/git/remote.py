@@ -68,17 +68,17 @@ def remote_of(workspace: Path) -> GitRemote:
     return GitRemote(name, address, head, default, branches, int(unpushed or 0))
 
 
-def push_branch(workspace: Path, branch: str, address: str, user: str, token: str) -> None:
-    """Push a branch of the repository to the same name at an HTTP address; a branch that is there already may stay.
+def push_commit(workspace: Path, commit: str, branch: str, address: str, user: str, token: str) -> None:
+    """Push a commit of the repository as a branch to an HTTP address; the branch may have it already.
 
     Raises PushRejectedError if the remote's branch has other commits, PushError.
     """
     repository = repository_at(workspace)
     if repository is None:
         raise NoRemoteError(f"{workspace} is not a git repository any more")
-    commit = _output(repository.git_dir, "rev-parse", "--quiet", "--verify", f"refs/heads/{branch}^{{commit}}")
-    if not commit:
-        raise PushError(f"{workspace} has no branch {branch} any more: try again")
+    identity = _output(repository.git_dir, "rev-parse", "--quiet", "--verify", f"{commit}^{{commit}}")
+    if not identity:
+        raise PushError(f"{workspace} does not have the commit {commit} any more: try again")
     basic = base64.b64encode(f"{user}:{token}".encode()).decode()
     settings = [
         (f"http.{address}.extraHeader", f"Authorization: Basic {basic}"),
@@ -89,7 +89,7 @@ def push_branch(workspace: Path, branch: str, address: str, user: str, token: st
     ]
     with temporary_dir() as private:
         make_borrower(private, repository)
-        reference = f"{commit}:refs/heads/{branch}"
+        reference = f"{identity}:refs/heads/{branch}"
         command = ("--git-dir=.", "push", "--porcelain", "--no-verify", "--no-follow-tags", address, reference)
         pushed = run_git_alone(private, *command, protocols=address.partition(":")[0], settings=settings)
     if pushed.returncode:
