@@ -112,8 +112,8 @@ def serve(folder: ServerFolder, model: Path, idle: float) -> None:
 
 def start(model: Path, key: str, *, drafts: bool = True) -> Any:
     """Start llama.cpp's server in threads of this process, with or without ``drafts``, and return it."""
-    # A thread that waits for the others must sleep: one that spins keeps the processor from the thread it waits for when
-    # other programs run, and answers are generated at half the speed. OpenMP reads this when it is loaded.
+    # A thread that waits for the others must sleep: one that spins keeps the processor from the thread it waits for as
+    # soon as another program runs. perf.contention measures it. OpenMP reads the variable when it is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     # Imported here, because this loads llama.cpp, and by name, because it has no types.
     xllamacpp: Any = importlib.import_module("xllamacpp")

@@ -1,4 +1,3 @@
-import type { Terminal } from "@xterm/xterm";
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { type SessionStore, useSessionPart } from "../../store";
@@ -7,6 +6,7 @@ import { LoadEarlier } from "../common/LoadEarlier";
 import { openScreen } from "./screen";
 import { transcript } from "./transcript";
 import { type Chunk, updateOf } from "./updates";
+import { Writer } from "./writer";
 
 /** The commands and output of the session's shells. */
 export function AgentScreen({ session }: { session: SessionStore }) {
@@ -29,7 +29,7 @@ export function AgentScreen({ session }: { session: SessionStore }) {
 function Transcript({ chunks }: { chunks: Chunk[] }) {
   const container = useRef<HTMLDivElement>(null);
   const written = useRef<Chunk[]>([]);
-  const [xterm, setXterm] = useState<Terminal | null>(null);
+  const [writer, setWriter] = useState<Writer | null>(null);
 
   useEffect(() => {
     if (!container.current) return;
@@ -45,22 +45,24 @@ function Transcript({ chunks }: { chunks: Chunk[] }) {
     );
     screen.xterm.textarea?.setAttribute("aria-label", "Terminal, read only");
     const stop = screen.follow();
-    setXterm(screen.xterm);
+    const own = new Writer(screen.xterm);
+    setWriter(own);
     return () => {
       stop();
+      own.stop();
       screen.xterm.dispose();
       written.current = [];
-      setXterm(null);
+      setWriter(null);
     };
   }, []);
 
   useEffect(() => {
-    if (!xterm) return;
+    if (!writer) return;
     const { reset, text } = updateOf(written.current, chunks);
-    if (reset) xterm.reset();
-    if (text) xterm.write(text);
+    if (reset) writer.replace(text);
+    else writer.add(text);
     written.current = chunks;
-  }, [xterm, chunks]);
+  }, [writer, chunks]);
 
   return <div className="terminal-screen" ref={container} role="region" aria-label="Terminal" />;
 }
