@@ -9,7 +9,14 @@ import pytest
 
 from handiwork.workspace.apply import ConflictError
 from handiwork.workspace.changes import Change
-from handiwork.workspace.git.commit_changes import CommitError, commit_changes, name_commit
+from handiwork.workspace.git.commit_changes import (
+    CommitError,
+    ForeignCommitsError,
+    advance_branch,
+    commit_after,
+    commit_changes,
+    name_commit,
+)
 from tests.workspace.trees import Session, Tree, git, read_tree, write_tree
 
 Start = Callable[[Tree], Session]
@@ -104,3 +111,56 @@ def test_a_repository_without_a_commit_gets_its_first_one_and_a_folder_none(sess
     git(here.source, "init", "-q", "-b", "main")
     assert branch_of(here.source, changes, "one") == "handiwork/abc"
     assert git(here.source, "show", "handiwork/abc:text") == "2\n"
+
+
+def test_later_changes_go_on_from_a_branch_and_join_what_they_began_from(tmp_path: Path) -> None:
+    here = repository(tmp_path, {"text": b"1\n"})
+    (here.source / "text").write_text("1\n")
+    mark = "Handiwork session abc"
+
+    def commit_of(command: str) -> str:
+        commit, _ = commit_changes(here.source, here.run(command), "HEAD", f"One\n\n{mark}\n")
+        assert commit is not None
+        return commit
+
+    def parents(commit: str) -> list[str]:
+        return git(here.source, "log", "-1", "--format=%P", commit).split()
+
+    first = commit_of("echo 2 > new")
+    assert name_commit(here.source, "handiwork/abc", first) == "handiwork/abc"
+    assert commit_after(here.source, first, commit_of("true"), mark) == first
+    second = commit_after(here.source, first, commit_of("rm new; echo 3 > other"), mark)
+    assert parents(second) == [first]
+    assert git(here.source, "ls-tree", "--name-only", second).split() == ["other", "text"]
+    commit_all(here.source, "mine")
+    mine = git(here.source, "rev-parse", "HEAD").strip()
+    third = commit_after(here.source, second, commit_of("echo 4 > other"), mark)
+    assert parents(third) == [second, mine]
+    git(here.source, "reset", "-q", "--hard", third)
+    fourth = commit_of("echo 5 > more")
+    assert commit_after(here.source, third, fourth, mark) == fourth
+    git(here.source, "commit", "-q", "--allow-empty", "-m", "theirs")
+    theirs = git(here.source, "rev-parse", "HEAD").strip()
+    with pytest.raises(ForeignCommitsError, match=f"the commit {theirs} is not of the session"):
+        commit_after(here.source, theirs, fourth, mark)
+
+
+def test_a_branch_goes_on_unless_it_is_elsewhere_or_checked_out(tmp_path: Path) -> None:
+    here = repository(tmp_path, {"text": b"1\n"})
+    first = git(here.source, "rev-parse", "HEAD").strip()
+    git(here.source, "branch", "handiwork/abc")
+    commit_all(here.source, "second")
+    second = git(here.source, "rev-parse", "HEAD").strip()
+
+    def tip() -> str:
+        return git(here.source, "rev-parse", "handiwork/abc").strip()
+
+    advance_branch(here.source, "handiwork/abc", second, first)
+    assert tip() == first
+    git(here.source, "worktree", "add", "-q", str(tmp_path / "out"), "handiwork/abc")
+    advance_branch(here.source, "handiwork/abc", first, second)
+    assert tip() == first
+    git(here.source, "worktree", "remove", str(tmp_path / "out"))
+    advance_branch(here.source, "handiwork/abc", first, second)
+    assert tip() == second
+    advance_branch(here.source, "handiwork/gone", first, second)
