@@ -23,6 +23,7 @@ MIB = 1 << 20
 SMALL = ResourceLimits(memory=300 * MIB, processes=150, file_size=20 * MIB, disk=64 * MIB)
 MEMORY_BOMB = "b = []\nwhile True: b.append(bytearray(b'x' * 2**20))"
 FORK_BOMB = "bomb() { bomb | bomb & }; bomb"
+COUNT_SHELLS = "ps -C bash --no-headers | wc -l"
 
 
 @pytest.fixture
@@ -73,16 +74,14 @@ def is_told(observation: CmdOutputObservation) -> bool:
     return "processes and threads was reached" in observation.content + observation.tail
 
 
-def counts_few(processes: CmdOutputObservation) -> bool:
-    return processes.content.strip().isdigit() and int(processes.content) < 10
-
-
 async def run_fork_bomb(sandbox: Sandbox) -> list[CmdOutputObservation]:
     """Run it, and further commands until one tells of the limit and the bomb is over."""
-    # It goes on after its own command is over, so that a later one meets it, on a busy machine much later.
+    before = int(await output(sandbox, COUNT_SHELLS))
+    # It goes on after its own command is over, so that a later one meets it, on a busy machine much later: one shell
+    # that waits before it forks again is enough.
     told = [await run(sandbox, FORK_BOMB)]
-    while not (any(map(is_told, told)) and counts_few(told[-1])):
-        told.append(await run(sandbox, "sleep 0.2; ps ax | wc -l"))
+    while not (any(map(is_told, told)) and told[-1].content.strip() in map(str, range(before + 1))):
+        told.append(await run(sandbox, f"sleep 0.2; {COUNT_SHELLS}"))
     return told
 
 
