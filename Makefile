@@ -1,7 +1,7 @@
 # What each target does is in CONTRIBUTING.md; .ci/run calls the same ones.
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
-.PHONY: help setup demo test test-slow test-crash test-benchmarks test-docs docs lint bundle perf screenshots lock
+.PHONY: help setup demo test test-slow test-crash test-fuzz test-benchmarks test-docs docs lint bundle perf screenshots lock
 
 help:
 	@echo "make setup      install everything that is needed, in .venv and the user's cache"
@@ -10,6 +10,7 @@ help:
 	@echo "make test-slow  the tests with the model and long runs, under 35 minutes"
 	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 25 minutes"
 	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, over an hour"
+	@echo "make test-fuzz  10,000 random cases at every border, of which test-slow runs 3,000, 5 minutes"
 	@echo "make test-docs  the commands of README and docs that need the local model, 15 minutes"
 	@echo "make docs       the documentation as a site, in build/site"
 	@echo "make lint       ruff, pyright, structure, generated types, tsc, prettier"
@@ -34,6 +35,9 @@ test-slow: setup
 
 test-crash: setup
 	@$(PYTHON) -m pytest -m campaign -s tests/crash tests/session
+
+test-fuzz: setup
+	@HANDIWORK_FUZZ_CASES=10000 $(PYTHON) -m pytest -m slow -n 2 --durations 10 tests/fuzz
 
 test-benchmarks: setup
 	@$(PYTHON) -m pytest -m campaign --durations 0 tests/evals

@@ -7,7 +7,8 @@ import random
 
 from hypothesis import HealthCheck, seed, settings
 
-CASES = 10_000
+CASES = int(os.environ.get("HANDIWORK_FUZZ_CASES") or 3_000)
+"""A sample; ``make test-fuzz`` sets 10,000."""
 
 SEED = int(os.environ.get("HANDIWORK_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
 """Each fuzz test prints it; HANDIWORK_FUZZ_SEED repeats a run."""
