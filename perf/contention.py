@@ -2,7 +2,7 @@
 
 Threads that wait for each other may sleep, as Handiwork lets them, or spin, as llama.cpp does by itself. Each server
 runs in a process of its own, alone or beside a program that keeps one processor busy; the answer is 80 tokens at
-temperature 0 to a prompt of 400.
+temperature 0 to a prompt of 1,500 characters.
 """
 
 from __future__ import annotations

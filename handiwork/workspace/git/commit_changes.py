@@ -92,7 +92,7 @@ def commit_after(workspace: Path, head: str, commit: str, mark: str) -> str:
 
     It is one of the two if that fits, or else a new one with the message of ``commit`` on top of ``head``, which joins
     what else ``commit`` began from. Messages of the session's own commits have the line ``mark``. Raises
-    ForeignCommitsError if ``head`` has others that ``commit`` lacks, and CommitError if the repository lacks ``head``.
+    ForeignCommitsError if ``head`` has others that ``commit`` lacks, or is not in the repository.
     """
     git_dir = _git_dir(workspace)
     if not _resolve(git_dir, f"{head}^{{commit}}"):

@@ -1,6 +1,6 @@
 import type { Terminal } from "@xterm/xterm";
 
-/** Characters that the terminal takes in one task of the page, which lasts some 5 ms then. */
+/** Characters that the terminal takes in one task of the page. */
 const PIECE = 4_000;
 
 /** Milliseconds before all is written anew: while earlier commands are loaded, the next ones follow at once. */
