@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -111,24 +111,25 @@ def web_app(folder: Path = FOLDER) -> Route:
 
     Every page address returns the same document.
     """
-    # Serve only files that exist at the start, so that no path can lead outside the folder.
-    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+    # Serve only files that exist at the start, so that no path can lead outside the folder; from memory, because reading
+    # one hops through threads four times, and each hop waits while a long session's state is computed.
+    files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
     async def show(request: Request) -> Response:
         path = str(request.path_params["path"])
-        file = files.get(path)
-        if file is None and path.partition("/")[0] in ("api", "assets"):
-            raise HTTPException(404, "no such path")
-        file = file or files.get("index.html")
-        if file is None:
+        if path not in files:
+            if path.partition("/")[0] in ("api", "assets"):
+                raise HTTPException(404, "no such path")
+            path = "index.html"
+        if path not in files:
             return PlainTextResponse(NOT_BUILT)
         # A build renames each file in assets/ whose content changes.
         caching = _FOREVER if path.startswith("assets/") else "no-cache"
-        kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         port = f":{request.url.port}" if request.url.port else ""
         frames = f"frame-src {request.url.scheme}://*.localhost{port}"
         headers = {"content-security-policy": f"{POLICY}; {frames}", "cache-control": caching}
-        return FileResponse(file, media_type=kind, headers=headers)
+        return Response(files[path], media_type=kind, headers=headers)
 
     return Route("/{path:path}", show)
 

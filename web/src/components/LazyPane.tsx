@@ -4,12 +4,12 @@ import type { PaneComponent, PaneInfo } from "../panes";
 import type { SessionStore } from "../store";
 import { Button } from "./Button";
 
-const panes = new Map<string, LazyExoticComponent<PaneComponent>>();
+const panes = new Map<string, PaneComponent | LazyExoticComponent<PaneComponent>>();
 
 /** The pane's code failed to load; the browser retries only after a reload. */
 class LoadError extends Error {}
 
-function lazyPane({ name, load }: PaneInfo): LazyExoticComponent<PaneComponent> {
+function lazyPane({ name, load }: PaneInfo): PaneComponent | LazyExoticComponent<PaneComponent> {
   const loadPane = () =>
     load().catch((error: unknown) => {
       throw new LoadError(errorMessage(error));
@@ -17,6 +17,15 @@ function lazyPane({ name, load }: PaneInfo): LazyExoticComponent<PaneComponent> 
   const pane = panes.get(name) ?? lazy(loadPane);
   panes.set(name, pane);
   return pane;
+}
+
+/**
+ * Load a pane's code, so that the pane is shown without the text "Loading …" before it, which React would leave on the
+ * screen for 300 ms. If it fails, the pane tries again when it is shown.
+ */
+export async function preload({ name, load }: PaneInfo): Promise<void> {
+  const module = await load().catch(() => null);
+  if (module !== null) panes.set(name, module.default);
 }
 
 /** A pane that is loaded when first shown; its errors do not affect the rest of the page. */

@@ -3,7 +3,7 @@ import { errorMessage } from "../api";
 import { CHAT } from "../chat";
 import { Button } from "../components/Button";
 import { Divider } from "../components/Divider";
-import { LazyPane } from "../components/LazyPane";
+import { LazyPane, preload } from "../components/LazyPane";
 import { Link } from "../components/Link";
 import { StateBadge } from "../components/StateBadge";
 import { Tabs } from "../components/Tabs";
@@ -24,8 +24,8 @@ export function SessionPage({ id, pane }: { id: string; pane: string }) {
     let closed = false;
     let opened: SessionStore | null = null;
     setProblem("");
-    SessionStore.open(id).then(
-      (store) => {
+    Promise.all([SessionStore.open(id), preload(CHAT)]).then(
+      ([store]) => {
         opened = store;
         if (closed) store.close();
         else setStore(store);
