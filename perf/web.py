@@ -70,7 +70,11 @@ async def seconds_to_screen(page: Page, address: str) -> float:
 
 
 async def longest_task(browser: Browser, page: Page) -> tuple[float, float]:
-    """Scroll back through the conversation; return the longest task of the page's main thread and p99, in ms."""
+    """Scroll back through the conversation, once all panes are there.
+
+    Return the longest task of the page's main thread and p99, in ms.
+    """
+    await expect(page.get_by_role("region", name="Terminal").get_by_text("sed -n").first).to_be_attached()
     await browser.start_tracing(page=page, categories=["disabled-by-default-devtools.timeline", "toplevel"])
     await page.get_by_role("group", name="Conversation").hover()
     for _ in range(WHEELS):

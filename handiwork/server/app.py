@@ -111,8 +111,8 @@ def web_app(folder: Path = FOLDER) -> Route:
 
     Every page address returns the same document.
     """
-    # Serve only files that exist at the start, so that no path can lead outside the folder; from memory, because reading
-    # one hops through threads four times, and each hop waits while a long session's state is computed.
+    # Serve only files that exist at the start, so that no path can lead outside the folder. They are read into memory:
+    # reading one hops between threads four times, and each hop waits while a long session's state is computed.
     files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
     async def show(request: Request) -> Response:

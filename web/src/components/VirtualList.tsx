@@ -43,6 +43,7 @@ export function VirtualList<T>(props: Props<T>) {
       return item === undefined ? index : keyOf(item);
     },
     overscan: 6,
+    useFlushSync: false, // rows that scroll into view are rendered in a task of their own
     anchorTo: chat ? "end" : "start",
     followOnAppend: chat,
     scrollEndThreshold: AT_END,

@@ -11,16 +11,23 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** A writer, and the pieces that its terminal got: like xterm's, it has shown a piece a little later. */
+/**
+ * A writer, the pieces that its terminal got, and whether screen readers saw each: like xterm's, it has shown a piece a
+ * little later.
+ */
 function writing() {
   const pieces: string[] = [];
+  const seen: boolean[] = [];
+  const options = { screenReaderMode: true };
   const xterm = {
+    options,
     write: (piece: string, shown: () => void) => {
       pieces.push(piece);
+      seen.push(options.screenReaderMode);
       setTimeout(shown, 5);
     },
   } as Terminal;
-  return { writer: new Writer(xterm), pieces };
+  return { writer: new Writer(xterm), pieces, seen, options };
 }
 
 test("much text is written in order, in short pieces, one after the other", () => {
@@ -44,6 +51,16 @@ test("a text that replaces all comes once, with what follows it, and what waited
   expect(pieces.slice(1)).toEqual(["\x1bcsecond and more"]);
   writer.add("!");
   expect(pieces.at(-1)).toBe("!");
+});
+
+test("screen readers get a text that replaces all when it is whole, and what follows at once", () => {
+  const { writer, seen, options } = writing();
+  writer.replace("a".repeat(10_000));
+  vi.runAllTimers();
+  expect(seen).toEqual([false, false, false]);
+  expect(options.screenReaderMode).toBe(true);
+  writer.add("more");
+  expect(seen.at(-1)).toBe(true);
 });
 
 test("a stopped writer writes no more", () => {

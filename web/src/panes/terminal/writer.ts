@@ -13,6 +13,7 @@ const CLEAR = "\x1bc";
 export class Writer {
   private waiting = "";
   private busy = false;
+  private stopped = false;
   private timer: number | undefined;
 
   constructor(private readonly xterm: Terminal) {}
@@ -34,6 +35,7 @@ export class Writer {
   }
 
   stop(): void {
+    this.stopped = true;
     this.waiting = "";
     window.clearTimeout(this.timer);
   }
@@ -41,10 +43,13 @@ export class Writer {
   private next(): void {
     if (this.busy || this.timer !== undefined || !this.waiting) return;
     this.busy = true;
+    // The rows for screen readers are laid out one by one, and old output would be read aloud: they come back at the end.
+    if (this.waiting.startsWith(CLEAR)) this.xterm.options.screenReaderMode = false;
     const piece = this.waiting.slice(0, PIECE);
     this.waiting = this.waiting.slice(PIECE);
     this.xterm.write(piece, () => {
       this.busy = false;
+      if (!this.waiting && !this.stopped) this.xterm.options.screenReaderMode = true;
       this.next();
     });
   }
