@@ -30,7 +30,7 @@ __all__ = ["cache", "program"]
 
 pytestmark = pytest.mark.usefixtures("docker_daemon")
 
-POINTS = 25
+POINTS = 12
 LONGEST = 4.0  # seconds: by then some steps have been made
 CUT = ("crashed", "interrupted")  # an action whose end nobody saw, and one that had not begun
 SLEEP = f"sleep {random.randrange(70_000, 90_000)}"

@@ -205,7 +205,7 @@ def chance_command(chance: random.Random, number: int) -> str:
 async def test_every_event_of_a_long_session_can_be_forked_with_the_files_it_had(bench: Workbench) -> None:
     seed = random.randrange(10**9)
     chance = random.Random(seed)
-    commands = [f"{{ {chance_command(chance, number)}; }} 2> /dev/null; {LIST}" for number in range(50)]
+    commands = [f"{{ {chance_command(chance, number)}; }} 2> /dev/null; {LIST}" for number in range(25)]
     log = await bench.ran(*commands)
     events = await log.read()
     for observation, listed in outputs(events).items():
