@@ -110,6 +110,19 @@ def task_text(inputs: Mapping[str, JsonValue]) -> str:
     return "\n".join([str(inputs.get("task", "")), *others]).strip()
 
 
+def state_text(state: str) -> str:
+    """Return the name of a session's state, in the words of the web app for those in which it waits for the user."""
+    waiting = {"awaiting_user_input": "waits for your answer", "awaiting_user_confirmation": "needs your approval"}
+    return waiting.get(state, state)
+
+
+def amount_text(name: str, value: float) -> str:
+    """Return an amount with the unit of the limit ``name``, a field of Limits."""
+    return {"iterations": f"{value:g} steps", "cost": f"${value:g}", "tokens": f"{value:,.0f} tokens"}.get(
+        name, f"{value:.0f} s"
+    )
+
+
 def change_text(event: SettingsChanged | NetworkAllowed | PermissionsRevoked) -> str:
     """Return one line about the user's change of a session."""
     match event:
@@ -118,8 +131,8 @@ def change_text(event: SettingsChanged | NetworkAllowed | PermissionsRevoked) ->
         case PermissionsRevoked(rules=rules, hosts=hosts):
             return f"taken back: {', '.join([*rules, *hosts])}"
         case SettingsChanged(limits=limits):
-            set_limits = {} if limits is None else limits.model_dump(exclude_none=True)
-            texts = [f"{name} {value:g}" for name, value in set_limits.items()] or ["none"]
+            amounts = {} if limits is None else limits.model_dump(exclude_none=True)
+            texts = [amount_text(name, value) for name, value in amounts.items()] or ["none"]
             settings = {
                 "model": event.model,
                 "limits": None if limits is None else ", ".join(texts),

@@ -8,6 +8,7 @@ from typing import Literal
 from handiwork.agents.state import State
 from handiwork.events.action import ChangeAgentStateAction, CmdRunAction, IPythonRunCellAction, MessageAction
 from handiwork.events.base import Action, Event
+from handiwork.events.describe import amount_text
 from handiwork.events.observation import AgentStateChangedObservation
 from handiwork.events.record import (
     ApprovalEvent,
@@ -22,12 +23,12 @@ from handiwork.sandbox.egress.hosts import parse
 from handiwork.session.approval.project import Permissions
 from handiwork.session.approval.rules import rule_for
 
+LimitName = Literal["iterations", "cost", "tokens", "time"]
+
 TAKEN_BACK = "(The last {} steps repeated themselves and were taken back. Try something else.)"
 PLAN_ACCEPTED = "I accept the plan. Carry it out."
 PAGE = 500
 """Events read at a time."""
-
-LimitName = Literal["iterations", "cost", "tokens", "time"]
 
 
 async def state_of(log: EventLog) -> State:
@@ -160,10 +161,3 @@ def changed_limit(state: State, name: LimitName, value: float | None) -> Setting
         if value <= (spent := spending(state)[name]):
             raise ValueError(f"it must be more than {amount_text(name, spent)}")
     return SettingsChanged(limits=state.limits.model_copy(update={name: value}), source="user")
-
-
-def amount_text(name: LimitName, value: float) -> str:
-    """Return an amount of a limit with its unit."""
-    return {"iterations": f"{value:g} steps", "cost": f"${value:g}", "tokens": f"{value:,.0f} tokens"}.get(
-        name, f"{value:.0f} s"
-    )

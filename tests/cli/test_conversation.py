@@ -139,7 +139,7 @@ def test_a_question_waits_beside_a_line_that_was_begun(program: Program) -> None
         screen.type("half a line")
         screen.until("wants to do this:", "allow? (y once")
         screen.enter("y")
-        screen.until("> half a line", "Which world?", "awaiting user input")
+        screen.until("> half a line", "Which world?", "waits for your answer")
         screen.type(ENTER)
         screen.until("Greeted.")
     assert messages(program) == ["greet", "Which world?", "half a line"]

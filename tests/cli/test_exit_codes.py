@@ -71,7 +71,7 @@ def test_1_an_agent_that_asks_where_nobody_answers(program: Program) -> None:
     run = program.run({"content": "Which world?"})
     assert run.returncode == 1
     assert "agent: Which world?" in run.stdout
-    assert "awaiting user input" in run.stdout
+    assert "waits for your answer" in run.stdout
 
 
 def test_hosts_are_allowed_from_another_terminal(program: Program) -> None:
@@ -147,7 +147,7 @@ def test_2_what_was_asked_makes_no_sense(program: Program, arguments: tuple[str,
 def test_3_a_limit_is_reached_and_raised_by_resuming(program: Program) -> None:
     run = program.run(bash("echo one"), bash("echo two"), finish(), flags=("--max-iterations", "2"))
     assert run.returncode == 3
-    assert "paused: the limit of 2 iterations is reached" in run.stdout
+    assert "paused: the limit of 2 steps is reached" in run.stdout
     assert "with a higher limit like --max-iterations" in run.stdout
     resumed = program("resume", "--max-iterations", "5")
     assert resumed.returncode == 0, resumed.stderr

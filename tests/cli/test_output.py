@@ -100,7 +100,7 @@ def test_sessions_are_listed_newest_first(program: Program) -> None:
     title = f"# **Write** {'words ' * 30}"
     program("run", title, "--model", program.script(bash("touch a")), "--sandbox", "none", "--confirm", "always")
     columns = program("sessions").stdout.splitlines()[0].split("  ")
-    shown = ["awaiting user confirmation", f"Write {'words ' * 15}wor…", "project"]
+    shown = ["needs your approval", f"Write {'words ' * 15}wor…", "project"]
     assert [column for column in columns if column][2:] == shown
     infos = [json.loads(line) for line in program("sessions", "--json").stdout.splitlines()]
     assert [info["title"] for info in infos[1:]] == ["a second task", "greet the world"]

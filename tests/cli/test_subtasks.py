@@ -200,7 +200,7 @@ def test_a_subtask_that_is_resumed_is_headed_again() -> None:
         (ApprovalEvent(action=1, allowed=False, comment="not now"), "you: no, not now"),
         (UserRejectObservation(content="not now"), "refused"),
         (SettingsChanged(model="openai:x", confirmation="risky"), "changed: model: openai:x; confirmation: risky"),
-        (SettingsChanged(limits=Limits(cost=1.5)), "changed: limits: iterations 100, cost 1.5"),
+        (SettingsChanged(limits=Limits(cost=1.5)), "changed: limits: 100 steps, $1.5"),
         (SettingsChanged(limits=Limits(iterations=None)), "changed: limits: none"),
         (
             AgentStateChangedObservation(agent_state="awaiting_user_confirmation", reason="user", content="why"),

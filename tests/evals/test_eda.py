@@ -54,7 +54,7 @@ async def test_a_game_is_won_by_the_question_that_names_the_entity_and_costs_fro
     assert len(replies) == turns - 1
     scored = await ARENA.score(end)
     assert scored.value == pytest.approx(score)
-    assert scored.details == {"entity": "Dung beetle", "won": True, "turns": turns}
+    assert scored.details == {"truth": "Dung beetle", "won": True, "turns": turns}
 
 
 async def test_the_user_says_yes_no_or_that_it_is_neither_and_never_more() -> None:

@@ -250,7 +250,7 @@ def test_the_page_stands_alone_and_has_every_rollout(tmp_path: Path) -> None:
 def test_a_wrong_answer_stands_beside_the_expected_one(tmp_path: Path) -> None:
     wrong = [
         Result(id="1", outcome="submitted", score=0.0, answer="42", details={"truth": 43}),
-        Result(id="2", outcome="submitted", score=0.0, answer="A", details={"right": "B"}),
+        Result(id="2", outcome="submitted", score=0.0, answer="A", details={"truth": "B"}),
         Result(id="3", outcome="submitted", score=0.0, answer="x", details={"output": "no single one"}),
     ]
     written(tmp_path, wrong)

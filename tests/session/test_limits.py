@@ -20,7 +20,7 @@ async def test_no_step_is_taken_beyond_the_iterations(bench: Bench) -> None:
     session = await bench.session([bash(f"echo {i}") for i in range(9)], iterations=3)
     state = await session.run("go")
     assert (state.agent_state, state.change.reason, state.iteration) == ("paused", "limit", 3)
-    assert "3 iterations" in state.change.content
+    assert "3 steps" in state.change.content
 
 
 async def test_the_cost_limit_binds_during_a_task(bench: Bench) -> None:

@@ -21,6 +21,7 @@ from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.summary import duration
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
+from handiwork.events.describe import state_text
 from handiwork.events.record import StepStarted
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
@@ -142,7 +143,7 @@ def _row(rank: int, one: Attempt) -> tuple[str, ...]:
     free = one.state.totals.cost_sources <= {"local"}
     price = "free" if free else "unknown" if one.state.unpriced else f"${one.state.cost:.4f}"
     counts = (f"{one.lines:,}", str(one.state.iteration), f"{one.state.usage.total:,}", duration(one.state.time))
-    agent = one.state.agent_state.replace("_", " ")
+    agent = state_text(one.state.agent_state)
     return (str(rank), one.session, test, *counts, price, agent, plain(one.model))
 
 

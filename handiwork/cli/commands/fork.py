@@ -14,6 +14,7 @@ from handiwork.cli.errors import say
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
+from handiwork.events.describe import state_text
 from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
@@ -71,7 +72,7 @@ def _row(info: SessionInfo, depth: int, chosen: str) -> Text:
     return Text.assemble(
         "  " * depth,
         (info.id, "bold cyan" if info.id == chosen else "bold"),
-        (f"  {origin}{info.head} events, {info.state.replace('_', ' ')}, {plain(info.model)}  ", "dim"),
+        (f"  {origin}{info.head} events, {state_text(info.state)}, {plain(info.model)}  ", "dim"),
         plain(info.title).replace("\n", " "),
     )
 

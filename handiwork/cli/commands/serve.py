@@ -66,6 +66,6 @@ def _announce(link: str, private: Path) -> None:
     else:
         lines = ["open the link above in your browser"]
     if address.query:
-        lines.append("whoever has the link can use your sessions: keep it to yourself")
+        lines.append("anyone with the link can use your sessions: keep it to yourself")
     for line in [*lines, "Ctrl-C ends the server; its sessions resume when it starts again"]:
         typer.echo(f"handiwork: {line}", err=True)

@@ -19,6 +19,7 @@ from handiwork.cli.terminal.view import print_lines, terminal_console
 from handiwork.errors import Exit
 from handiwork.events.base import Event, Observation
 from handiwork.events.codec import to_json
+from handiwork.events.describe import state_text
 from handiwork.log.errors import SessionMissing
 from handiwork.log.eventlog import EventLog
 from handiwork.log.session import SessionInfo
@@ -87,7 +88,7 @@ def row(info: SessionInfo, state: str = "") -> Text:
     return Text.assemble(
         (f"{info.id}  ", "bold"),
         (f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim"),
-        (f"{(state or info.state).replace('_', ' '):<26}  ", style),
+        (f"{state_text(state or info.state):<21}  ", style),
         plain(info.title).replace("\n", " "),
         (f"  {_facts(info)}", "dim"),
     )

@@ -17,6 +17,7 @@ from handiwork.cli.terminal.transcript import Transcript
 from handiwork.cli.terminal.view import View
 from handiwork.events.action import FileEditAction, MessageAction
 from handiwork.events.base import Action
+from handiwork.events.describe import amount_text
 from handiwork.session import user_events
 from handiwork.session.approval.rules import rule_for
 from handiwork.session.session import Session
@@ -89,9 +90,7 @@ class Questions:
     async def _limit(self, state: State) -> str | None:
         name = user_events.reached_limit(state)
         raised = user_events.raised_limit(state, name, self._first)
-        question = LIMIT.format(
-            name="steps" if name == "iterations" else name, raised=user_events.amount_text(name, raised)
-        )
+        question = LIMIT.format(name="steps" if name == "iterations" else name, raised=amount_text(name, raised))
         while answer := await self._slash.answer(question):
             try:
                 value = raised if answer == "r" else _number(answer)

@@ -10,6 +10,7 @@ from rich.text import Text
 from handiwork.agents.state import State
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.errors import Exit
+from handiwork.events.describe import state_text
 from handiwork.workspace.changes import Change
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import diffstat
@@ -106,7 +107,7 @@ def _line(label: str, text: str, style: str = "") -> Text:
 
 def _outcome(state: State) -> tuple[str, str]:
     why = plain(state.change.content) if state.change else ""
-    outcome = state.agent_state.replace("_", " ")
+    outcome = state_text(state.agent_state)
     return f"{outcome}: {why}" if why else outcome, _STYLES.get(state.agent_state, "bold yellow")
 
 

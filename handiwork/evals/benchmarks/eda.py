@@ -116,7 +116,7 @@ class EDA(Benchmark):
         """Score the number of the winning question, 0 without one."""
         names, texts = rollout.instance.row["names"], questions(rollout.state)[:TURNS]
         winner = next((number for number, question in enumerate(texts, 1) if contains_name(names, question)), None)
-        details = {"entity": names[0], "won": winner is not None, "turns": winner or len(texts)}
+        details = {"truth": names[0], "won": winner is not None, "turns": winner or len(texts)}
         if winner is None:
             return Score(0.0, texts[-1], details)
         return Score(1 - 0.02 * max(winner - FREE, 0), texts[winner - 1], details)

@@ -79,7 +79,7 @@ class GPQA(Benchmark):
         """Score 1 for the letter of the right choice, else 0."""
         right = _right_letter(rollout.instance.row)
         chosen = letter_in(tagged(rollout.final_message))
-        return Score(float(chosen == right), chosen, {"right": right})
+        return Score(float(chosen == right), chosen, {"truth": right})
 
 
 def _right_letter(row: Mapping[str, Any]) -> str:

@@ -128,5 +128,4 @@ def _rollouts(folder: Path, rollouts: Sequence[ShownRollout]) -> Iterator[dict[s
 
 def _expected(result: Result) -> str:
     """Return the right answer, which benchmarks put into the details; "" if there is no single one."""
-    truth = next((result.details[name] for name in ("truth", "right") if name in result.details), "")
-    return str(truth)
+    return str(result.details.get("truth", ""))

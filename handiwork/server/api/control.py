@@ -60,7 +60,7 @@ async def resume_session(call: OperationCall[None, None]) -> SessionView:
     log = await call.log()
     state = (await started_state(call.supervisor, log)).agent_state
     if state in ENDED:
-        raise RequestRefusedError(409, f"session {log.id} is {state.replace('_', ' ')}: send a message to resume it")
+        raise RequestRefusedError(409, f"session {log.id} is {state}: send a message to resume it")
     if state == "awaiting_user_confirmation":
         raise RequestRefusedError(409, f"session {log.id} waits for your approval: approve or reject its actions")
     if state == "running":

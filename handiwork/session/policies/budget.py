@@ -54,5 +54,5 @@ def check_step_budget(root: State) -> None:
     """Raise LimitReachedError if a limit forbids another step of the session or of a subtask."""
     limit = root.limits.iterations
     if limit is not None and root.iteration >= limit:
-        raise LimitReachedError("iterations", f"the limit of {limit} iterations is reached")
+        raise LimitReachedError("iterations", f"the limit of {limit} step{'s' if limit > 1 else ''} is reached")
     check_model_budget(root)

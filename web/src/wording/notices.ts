@@ -1,6 +1,7 @@
 /** The wording of events that are neither messages nor actions, in the conversation and the timeline. */
 
 import type { EventRecord, Of } from "../events";
+import { LIMITS } from "../chat/limits";
 import type { Ending } from "./actions";
 import { duration, plural } from "./format";
 import { stateName } from "./state";
@@ -124,10 +125,12 @@ function hookNotice(event: Of<"HookEvent">): Notice {
 }
 
 function settingsNotice(event: Of<"SettingsChanged">): Notice {
-  const limits = Object.entries(event.limits ?? {}).filter(([, value]) => value !== null);
+  const limits = LIMITS.filter(({ name }) => event.limits?.[name] != null).map(
+    ({ name, unit }) => `${event.limits?.[name]} ${unit}`,
+  );
   const changes = [
     event.model && `model ${event.model}`,
-    event.limits && `limits ${limits.map(([name, value]) => `${name} ${value}`).join(", ") || "none"}`,
+    event.limits && `limits ${limits.join(", ") || "none"}`,
     event.confirmation && `confirmation ${event.confirmation}`,
     event.plan_mode != null && `plan mode ${event.plan_mode ? "on" : "off"}`,
   ];

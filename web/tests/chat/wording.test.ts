@@ -140,7 +140,7 @@ describe("notices", () => {
   it("say what was changed", () => {
     const limits = { iterations: 9, cost: null, tokens: null, time: null };
     const change = event("SettingsChanged", 3, { model: "openai:gpt", base_url: null, limits, confirmation: null });
-    expect(noticeOf(change)?.text).toBe("Changed: model openai:gpt; limits iterations 9");
+    expect(noticeOf(change)?.text).toBe("Changed: model openai:gpt; limits 9 steps");
   });
 
   it("say what a hook did, and which never ran", () => {

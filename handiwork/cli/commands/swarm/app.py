@@ -29,7 +29,7 @@ def train(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="The swarm's file; if it is there, training goes on with it.", resolve_path=True)
+        Path, typer.Option(help="The swarm's file; if it exists, training continues it.", resolve_path=True)
     ] = Path("swarm.json"),
     agents: Annotated[
         str,

@@ -51,7 +51,7 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
         raise SettingsError(f"{training.out}: the name of a swarm's file ends with .json")
     if training.out.exists():
         swarm = load(training.out)
-        say(f"going on with the swarm in {training.out}: it has had {len(swarm.training.iterations)} iterations")
+        say(f"continuing the swarm in {training.out}: it has had {len(swarm.training.iterations)} iterations")
     else:
         swarm = build(training.agents, training.strategy)
     for node in swarm.nodes:
@@ -64,10 +64,10 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
     try:
         asyncio.run(_train(swarm, run_plan, training))
     except RunStoppedError as stopped:
-        say(f"{stopped}; the same command goes on with {training.out}")
+        say(f"{stopped}; the same command continues {training.out}")
         return Exit.INFRASTRUCTURE if stopped.failed else Exit.LIMIT
     except KeyboardInterrupt:
-        say(f"stopped; the same command goes on with {training.out}")
+        say(f"stopped; the same command continues {training.out}")
         return Exit.INTERRUPTED
     finally:
         draw(training.out)

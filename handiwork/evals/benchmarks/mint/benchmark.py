@@ -133,8 +133,8 @@ class Mint(Benchmark):
             result = await run_program(code, row["reference"], SECONDS)
             return Score(float(result.passed), code, {"output": result.output[-2000:]})
         right = bool(answer) and correct(row, answer, whole=answer == text)
-        details = {"as upstream": bool(answer) and upstream_choice(row, answer)} if row["set"] == "mmlu" else {}
-        return Score(float(right), answer, details)
+        upstream = {"as upstream": bool(answer) and upstream_choice(row, answer)} if row["set"] == "mmlu" else {}
+        return Score(float(right), answer, {"truth": str(row["reference"]), **upstream})
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
         """Return, for mmlu, the success rate by upstream's code."""

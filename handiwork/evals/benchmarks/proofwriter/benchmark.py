@@ -146,7 +146,7 @@ class ProofWriter(Benchmark):
         """Score 1 for the right letter, else 0."""
         right = rollout.instance.row["answer"].strip(" ()")
         chosen = letter_in(tagged(rollout.final_message))
-        return Score(float(chosen == right), chosen, {"right": right})
+        return Score(float(chosen == right), chosen, {"truth": right})
 
 
 def _programs(file: Path) -> dict[str, str]:

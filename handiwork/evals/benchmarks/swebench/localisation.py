@@ -111,7 +111,7 @@ class Localisation(Benchmark):
         gold = changed_files(rollout.instance.row["patch"])
         paths = paths_in(tagged(rollout.final_message), rollout.state.workspace)[:PATHS]
         places = [paths.index(file) + 1 if file in paths else None for file in gold]
-        return Score(float(None not in places), "\n".join(paths), {"files": gold, "places": places})
+        return Score(float(None not in places), "\n".join(paths), {"truth": "\n".join(gold), "places": places})
 
 
 def changed_files(patch: str) -> list[str]:
