@@ -1,7 +1,7 @@
-import { useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { Button } from "../../components/Button";
-import type { LineNotes } from "../../components/Diff";
-import { hunkAt, type DiffFile, type DiffLine } from "../../components/patch";
+import type { LineNotes } from "../../components/diff/DiffBlock";
+import { hunkAt, type DiffFile, type DiffLine } from "../../components/diff/patch";
 import { useAsync } from "../../components/useAsync";
 import type { SessionStore } from "../../store";
 import { commentsOf, type LineComment, lineKey, saveComments, withComment } from "./comments";
@@ -11,6 +11,8 @@ import { CommentForm, SavedComment } from "./LineComment";
 export function useLineComments(session: SessionStore) {
   const [comments, setComments] = useState<LineComment[]>(() => commentsOf(session.id));
   const [open, setOpen] = useState<string | null>(null);
+  /** The text in the open form, which is drawn again in another view or after another file. */
+  const draft = useRef("");
   const [rejected, setRejected] = useState(0);
   const rejecting = useAsync();
   // The saved list, not the drawn one: a comment may have been added since the page was drawn.
@@ -34,8 +36,12 @@ export function useLineComments(session: SessionStore) {
       const text = `I rejected this change, the file is without it:\n${hunk}`;
       if (line) change((list) => withComment(list, file.path, line, text));
     });
+  const begin = (key: string) => {
+    draft.current = commentsOf(session.id).find(({ path, line }) => lineKey(path, line) === key)?.text ?? "";
+    setOpen(key);
+  };
   const notes: LineNotes = {
-    write: (file, line) => setOpen(lineKey(file.path, line)),
+    write: (file, line) => begin(lineKey(file.path, line)),
     beside: (file, at) => (
       <Button kind="quiet" disabled={rejecting.busy} onClick={() => reject(file, at)}>
         Reject
@@ -48,14 +54,15 @@ export function useLineComments(session: SessionStore) {
         return (
           <CommentForm
             label={`Comment on line ${line.new ?? line.old} of ${file.path}`}
-            text={saved?.text ?? ""}
+            text={draft.current}
+            onChange={(value) => (draft.current = value)}
             onSave={(text) => write(file, line, text)}
             onCancel={() => setOpen(null)}
           />
         );
       }
       if (saved === undefined) return null;
-      return <SavedComment text={saved.text} onEdit={() => setOpen(key)} onRemove={() => remove([saved])} />;
+      return <SavedComment text={saved.text} onEdit={() => begin(key)} onRemove={() => remove([saved])} />;
     },
   };
   /** `rejected` counts the rejected hunks: each changes the diff. */
