@@ -1,7 +1,7 @@
 // Syntax colours of the lines of a hunk, found when the lines come into view.
 
 import { type RefObject, useEffect, useState } from "react";
-import { inTurn } from "./inTurn";
+import { highlighted } from "../highlighter";
 import type { DiffLine } from "./patch";
 import { type Piece, piecesOf } from "./pieces";
 
@@ -39,7 +39,6 @@ export function useColours(
 }
 
 async function find(hunk: readonly DiffLine[], path: string): Promise<Colours> {
-  const { highlight } = await import("../highlight");
   const colours = new Map<DiffLine, readonly Piece[]>();
   // Each side is a text of its own: a deleted quote does not end a new string. What both have is coloured as the new one.
   for (const gone of ["added", "deleted"]) {
@@ -47,7 +46,7 @@ async function find(hunk: readonly DiffLine[], path: string): Promise<Colours> {
       MOST,
       hunk.filter(({ kind }) => kind === "same" || (kind !== gone && (kind === "added" || kind === "deleted"))),
     );
-    const html = await inTurn(() => highlight(lines.map(({ text }) => text).join("\n"), undefined, path));
+    const html = await highlighted({ text: lines.map(({ text }) => text).join("\n"), path });
     if (html === null) break;
     const pieces = piecesOf(html);
     lines.forEach((line, index) => colours.set(line, pieces[index] ?? []));

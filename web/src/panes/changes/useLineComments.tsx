@@ -40,31 +40,34 @@ export function useLineComments(session: SessionStore) {
     draft.current = commentsOf(session.id).find(({ path, line }) => lineKey(path, line) === key)?.text ?? "";
     setOpen(key);
   };
-  const notes: LineNotes = {
-    write: (file, line) => begin(lineKey(file.path, line)),
-    beside: (file, at) => (
-      <Button kind="quiet" disabled={rejecting.busy} onClick={() => reject(file, at)}>
-        Reject
-      </Button>
-    ),
-    below: (file, line) => {
-      const key = lineKey(file.path, line);
-      const saved = comments.find((comment) => lineKey(comment.path, comment.line) === key);
-      if (key === open) {
-        return (
-          <CommentForm
-            label={`Comment on line ${line.new ?? line.old} of ${file.path}`}
-            text={draft.current}
-            onChange={(value) => (draft.current = value)}
-            onSave={(text) => write(file, line, text)}
-            onCancel={() => setOpen(null)}
-          />
-        );
-      }
-      if (saved === undefined) return null;
-      return <SavedComment text={saved.text} onEdit={() => begin(key)} onRemove={() => remove([saved])} />;
-    },
-  };
+  const notes = useMemo<LineNotes>(
+    () => ({
+      write: (file, line) => begin(lineKey(file.path, line)),
+      beside: (file, at) => (
+        <Button kind="quiet" disabled={rejecting.busy} onClick={() => reject(file, at)}>
+          Reject
+        </Button>
+      ),
+      below: (file, line) => {
+        const key = lineKey(file.path, line);
+        const saved = comments.find((comment) => lineKey(comment.path, comment.line) === key);
+        if (key === open) {
+          return (
+            <CommentForm
+              label={`Comment on line ${line.new ?? line.old} of ${file.path}`}
+              text={draft.current}
+              onChange={(value) => (draft.current = value)}
+              onSave={(text) => write(file, line, text)}
+              onCancel={() => setOpen(null)}
+            />
+          );
+        }
+        if (saved === undefined) return null;
+        return <SavedComment text={saved.text} onEdit={() => begin(key)} onRemove={() => remove([saved])} />;
+      },
+    }),
+    [session, comments, open, rejecting.busy],
+  );
   /** `rejected` counts the rejected hunks: each changes the diff. */
   return { comments, notes, problem: rejecting.problem, rejected, remove };
 }
