@@ -1405,11 +1405,12 @@ export interface SessionBranch {
   branch: string;
 }
 /**
- * Some sessions, newest first; ``next`` is the ``before`` of the next page, null on the last one.
+ * Some sessions, those that need the user before the others, both newest first.
  */
 export interface SessionPage {
   sessions: SessionRow[];
   next: string | null;
+  waiting: number;
 }
 /**
  * A session as lists show it. ``parent_event`` is the last event it shares with its ``parent``.
