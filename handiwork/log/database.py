@@ -14,8 +14,9 @@ from sqlalchemy import Connection, create_engine, event, inspect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from handiwork.log import contents, schema
+from handiwork.log import schema
 from handiwork.log.errors import LogError
+from handiwork.log.lists import contents
 
 if TYPE_CHECKING:
     import sqlite3

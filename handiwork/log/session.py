@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from sqlalchemy import Connection, RowMapping, Select, func, insert, select
+from sqlalchemy import Connection, Select, func, insert, select
 
 from handiwork.events.action import AgentState
 from handiwork.log.errors import LogError, SessionMissing
@@ -66,7 +66,7 @@ def select_sessions() -> Select[Any]:
     return select(sessions, *columns).select_from(sessions.outerjoin(details, details.c.session == sessions.c.id))
 
 
-def info(row: RowMapping) -> SessionInfo:
+def info(row: Mapping[str, Any]) -> SessionInfo:
     """Return the row of the sessions table as a SessionInfo."""
     fields = dict[str, Any](row)
     fields["archived"] = bool(fields["archived"])
@@ -83,7 +83,7 @@ def info(row: RowMapping) -> SessionInfo:
 
 
 _STATES = frozenset(get_args(AgentState))
-_LAST_MOMENT = 253_402_300_799
+LAST_MOMENT = 253_402_300_799
 _DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("owner", "title", "agent", "model", "workspace"), "?"),
     "state": "error",
@@ -101,7 +101,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_moment(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value <= _LAST_MOMENT
+    return isinstance(value, int | float) and 0 <= value <= LAST_MOMENT
 
 
 def _is_number(value: object) -> bool:
@@ -150,9 +150,7 @@ def begin(
     """Create a session and return its id, ``session`` if given."""
     session = session or fresh_id()
     # Lists are sorted by this time: a later session must come first even if the clock was set back.
-    latest = transaction.execute(
-        select(func.max(sessions.c.created)).where(sessions.c.created <= _LAST_MOMENT)
-    ).scalar()
+    latest = transaction.execute(select(func.max(sessions.c.created)).where(sessions.c.created <= LAST_MOMENT)).scalar()
     created = max(transaction.now, latest + _STEP if isinstance(latest, int | float) else 0.0)
     transaction.execute(
         insert(sessions).values(

@@ -7,15 +7,17 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, tuple_, update
 
 from handiwork.events.action import AgentState
 from handiwork.events.base import Event
 from handiwork.events.codec import read_back, to_json
-from handiwork.log import contents, lease, schema, session
+from handiwork.log import lease, schema, session
 from handiwork.log.blobs import Blobs, digests_in
 from handiwork.log.errors import LeaseHeld, SessionShared
 from handiwork.log.eventlog import PAGE, EventLog, Shared
+from handiwork.log.lists import pages
+from handiwork.log.lists.pages import Cursor, SessionList
 from handiwork.log.redaction.redactor import Redactor
 from handiwork.log.schema import details, events, leases, sessions
 from handiwork.log.session import SessionInfo
@@ -130,21 +132,33 @@ class Store:
         order = (sessions.c.created, sessions.c.id)
 
         def read(connection: Connection) -> list[SessionInfo]:
-            query = session.select_sessions().order_by(*(column.desc() for column in order)).limit(limit)
-            if text:
-                columns = (sessions.c.title, sessions.c.workspace, sessions.c.model, sessions.c.agent)
-                matches = or_(*(column.icontains(text, autoescape=True) for column in columns))
-                query = query.where(matches | sessions.c.id.startswith(text, autoescape=True) | contents.holds(text))
-            if state is not None:
-                query = query.where(sessions.c.state == state)
-            if archived is not None:
-                query = query.where(func.coalesce(details.c.archived, False) == archived)
+            query = pages.filtered(session.select_sessions(), text, state, archived)
+            query = query.order_by(*(column.desc() for column in order)).limit(limit)
             if before is not None:
                 created = select(sessions.c.created).where(sessions.c.id == before).scalar_subquery()
                 query = query.where(
                     (sessions.c.created < created) | ((sessions.c.created == created) & (sessions.c.id < before))
                 )
             return [session.info(row) for row in connection.execute(query).mappings()]
+
+        return await self._shared.worker.read(read)
+
+    async def waiting_first(
+        self,
+        limit: int = 50,
+        after: Cursor | None = None,
+        text: str = "",
+        state: AgentState | None = None,
+        archived: bool | None = None,
+    ) -> SessionList:
+        """Return up to ``limit`` sessions as ``sessions`` does, but first those that need the user.
+
+        A session that changes its state between two pages may be on both, or on neither; no other session is.
+        """
+
+        def read(connection: Connection) -> SessionList:
+            query = pages.filtered(session.select_sessions(), text, state, archived)
+            return pages.waiting_first(connection, query, limit, after)
 
         return await self._shared.worker.read(read)
 

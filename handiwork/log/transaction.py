@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult, Executable, bindparam, insert, select, update
 
 from handiwork.events.base import Event
-from handiwork.log.contents import text_of
 from handiwork.log.errors import LogError, SessionMissing
+from handiwork.log.lists.contents import text_of
 from handiwork.log.schema import contents, events, leases, sessions
 
 _HEAD = select(sessions.c.head).where(sessions.c.id == bindparam("session")).with_for_update()

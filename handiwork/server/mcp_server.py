@@ -100,7 +100,7 @@ class SessionTools:
     async def list_sessions(
         self, limit: Annotated[int, Field(ge=1, le=100, description="How many.")] = 20
     ) -> dict[str, Any]:
-        """List the newest sessions."""
+        """List the sessions that need the user, then the newest."""
         page = await self._call("GET", "/api/sessions", params={"limit": limit})
         names = ("id", "title", "state", "agent", "model", "workspace", "updated")
         return {"sessions": [{name: row[name] for name in names} for row in page["sessions"]]}

@@ -1,4 +1,4 @@
-"""The lists of models: a provider's own, with the prices that ship, or the shipped list; and keys that are kept."""
+"""The lists of models: a provider's own, with the prices that ship, or the shipped list; keys, tested and kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 
 from handiwork.llm.availability import KEYS
 from handiwork.llm.catalog.keys import KeysError, keep_key, keys_file, load_keys
-from handiwork.llm.catalog.listing import LISTS, models_of
+from handiwork.llm.catalog.listing import models_of
+from handiwork.llm.catalog.requests import CHECKS, LISTS, KeyState, check_key
 
 KEY = "the-key"
 ANSWERS: dict[str, Any] = {
@@ -24,18 +25,22 @@ ANSWERS: dict[str, Any] = {
     "/google": {"models": [{"name": "models/gemini-2.5-pro", "displayName": "Gemini 2.5 Pro"}]},
     "/together": [{"id": "a/model"}],
     "/strange": {"data": "none"},
+    "/public": {"data": [{"id": "for/everybody"}]},
+    "/broken": {},
 }
+REFUSAL = {"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}]}}
 
 
 class Lists(BaseHTTPRequestHandler):
-    """Answers each path of ANSWERS to requests with the key, in the header of any provider."""
+    """Answers each path of ANSWERS to requests with the key, in the header of any provider; /public needs none."""
 
     def do_GET(self) -> None:
         headers = {self.headers.get(name) for name in ("x-api-key", "x-goog-api-key", "authorization")}
-        status = 200 if headers & {KEY, f"Bearer {KEY}"} else 401
-        self.send_response(status)
+        known = self.path == "/public" or bool(headers & {KEY, f"Bearer {KEY}"})
+        refusal = 400 if self.path == "/google" else 401
+        self.send_response(503 if self.path == "/broken" else 200 if known else refusal)
         self.end_headers()
-        self.wfile.write(json.dumps(ANSWERS[self.path]).encode())
+        self.wfile.write(json.dumps(ANSWERS[self.path] if known else REFUSAL).encode())
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
         pass
@@ -98,6 +103,33 @@ async def test_a_key_that_is_refused_and_a_list_that_is_none_are_told(url: str) 
     assert "no list" in strange.problem
     gone = await models_of("", "http://127.0.0.1:9/v1/models")
     assert "cannot be read" in gone.problem
+    asked = await models_of("", f"{url}/openai")
+    assert (asked.refused, asked.problem) == (True, "the server asks for a key")
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
+async def test_a_key_is_accepted_or_refused(provider: str, url: str) -> None:
+    assert await check_key(provider, KEY, f"{url}/{provider}") == (KeyState.ACCEPTED, "")
+    assert await check_key(provider, "wrong", f"{url}/{provider}") == (KeyState.REFUSED, "")
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("/public", "answers without a key too"),
+        ("/broken", "answers with 503"),
+        ("http://127.0.0.1:9/v1/models", "cannot be reached"),
+    ],
+)
+async def test_a_key_that_nothing_tests_is_untested(address: str, reason: str, url: str) -> None:
+    state, problem = await check_key("", KEY, address if "://" in address else url + address)
+    assert state is KeyState.UNTESTED
+    assert reason in problem
+
+
+def test_openrouters_key_is_tested_at_an_address_that_needs_it() -> None:
+    assert set(CHECKS) == set(KEYS)
+    assert CHECKS["openrouter"] != LISTS["openrouter"]
 
 
 def test_a_key_is_kept_for_the_user_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+import tempfile
 from pathlib import Path
+from typing import get_args
 
-from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handiwork.events.action import AgentFinishAction, AgentState, CmdRunAction, MessageAction
 from handiwork.events.observation import CmdOutputObservation
+from handiwork.log.lists.pages import Cursor
+from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
+
+STATES: tuple[AgentState, ...] = get_args(AgentState)
+NEED_THE_USER = {"awaiting_user_confirmation", "awaiting_user_input", "paused", "error"}
 
 
 async def found(store: Store, text: str) -> list[str]:
@@ -65,3 +76,65 @@ async def test_an_archived_session_is_listed_apart_and_is_taken_back(store: Stor
     assert (info.archived, info.spent, info.added, info.deleted) == (True, 1.5, 3, 1)
     await store.update(first, archived=False)
     assert await store.sessions(archived=True) == []
+
+
+async def paged(store: Store, limit: int, archived: bool | None = None) -> list[SessionInfo]:
+    page = await store.waiting_first(limit, archived=archived)
+    result = page.sessions
+    while page.next is not None:
+        assert len(page.sessions) == limit
+        page = await store.waiting_first(limit, Cursor.parse(str(page.next)), archived=archived)
+        assert page.sessions
+        result = result + page.sessions
+    return result
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    states=st.lists(st.tuples(st.sampled_from(STATES), st.booleans()), max_size=14),
+    limit=st.integers(1, 6),
+    together=st.booleans(),
+)
+def test_each_session_is_on_one_page_and_those_that_need_the_user_come_first(
+    states: list[tuple[AgentState, bool]], limit: int, together: bool
+) -> None:
+    async def check(data: Path) -> None:
+        async with Store.open(data) as store:
+            ids: list[str] = []
+            for state, archived in states:
+                log = await store.create(agent="A", model="m", state=state)
+                await store.update(log.id, archived=archived)
+                ids.append(log.id)
+        if together:  # as clocks without microseconds would have it
+            with sqlite3.connect(data / "handiwork.db") as database:
+                database.execute("UPDATE sessions SET created = 1700000000.25")
+            database.close()
+        async with Store.open(data) as store:
+            for archived in (None, True, False):
+                rows = await paged(store, limit, archived)
+                chosen = [info for info in await store.sessions(500) if archived in (None, info.archived)]
+                waiting = [info for info in chosen if info.state in NEED_THE_USER]
+                assert rows == waiting + [info for info in chosen if info not in waiting]
+                assert (await store.waiting_first(1, archived=archived)).waiting == len(waiting)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(check(Path(folder)))
+
+
+async def test_a_page_follows_a_deleted_session_and_holds_damaged_ones(data: Path) -> None:
+    async with Store.open(data) as store:
+        ids = [(await store.create(agent="A", model="m", state="finished")).id for _ in range(6)]
+    with sqlite3.connect(data / "handiwork.db") as database:
+        database.execute("UPDATE sessions SET created = 'yesterday' WHERE id IN (?, ?)", ids[:2])
+        database.execute("UPDATE sessions SET state = 'asleep' WHERE id = ?", ids[2:3])
+    database.close()
+    async with Store.open(data) as store:
+        page = await store.waiting_first(2)
+        assert [info.id for info in page.sessions] == [ids[2], ids[5]]
+        assert (page.sessions[0].state, page.waiting) == ("error", 1)
+        await store.delete(ids[5])
+        page = await store.waiting_first(2, page.next)
+        assert [info.id for info in page.sessions] == [ids[4], ids[3]]
+        page = await store.waiting_first(2, page.next)
+        assert [info.id for info in page.sessions] == sorted(ids[:2], reverse=True)
+        assert page.next is None

@@ -11,6 +11,7 @@ import pytest
 
 from handiwork.settings import SettingsError, set_defaults, settings_file
 from scripts.harness.serving import Api
+from tests.llm.locked import locked_server
 
 
 @pytest.fixture
@@ -44,16 +45,56 @@ def test_a_chosen_model_is_the_one_of_new_sessions(api: Api, config: Path) -> No
     assert api.get("/api/settings")["model"] == model
 
 
-def test_a_key_is_used_but_never_written(api: Api, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_key_that_cannot_be_tested_is_used_on_request_but_never_written(
+    api: Api, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOGETHER_API_KEY", "")
-    assert api.post("/api/models/key", provider="together", key="secret-1")["variable"] == "TOGETHER_API_KEY"
+    untested = api.http.post("/api/models/key", json={"provider": "together", "key": "secret-1"})
+    assert untested.status_code == 502
+    assert "could not be tested" in untested.json()["error"]
+    assert os.environ["TOGETHER_API_KEY"] == ""
+    taken = api.post("/api/models/key", provider="together", key="secret-1", untested=True)
+    assert taken["variable"] == "TOGETHER_API_KEY"
     assert os.environ["TOGETHER_API_KEY"] == "secret-1"
     assert {"name": "together:NAME", "ready": True, "about": "key in TOGETHER_API_KEY"} in api.get("/api/models")[
         "models"
     ]
     assert not config.exists()
-    for wrong in ({"provider": "nobody", "key": "x"}, {"provider": "together", "key": " \n"}):
-        assert api.http.post("/api/models/key", json=wrong).status_code == 422
+
+
+def test_the_key_of_a_server_is_tested_with_its_list(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDIWORK_API_KEY", "")
+    with locked_server("the-key", ["a-model"]) as base_url:
+        asked = api.get("/api/models/offered", base_url=base_url)
+        assert (asked["refused"], asked["problem"]) == (True, "the server asks for a key")
+        for untested in (False, True):
+            wrong = {"base_url": base_url, "key": "wrong", "untested": untested}
+            refused = api.http.post("/api/models/key", json=wrong)
+            assert refused.status_code == 422
+            assert refused.json()["error"] == f"{base_url} refuses the key: copy it again, or make a new one"
+        assert os.environ["HANDIWORK_API_KEY"] == ""
+        assert api.post("/api/models/key", base_url=base_url, key="the-key")["variable"] == "HANDIWORK_API_KEY"
+        assert [model["name"] for model in api.get("/api/models/offered", base_url=base_url)["models"]] == ["a-model"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"provider": "nobody", "key": "x"},
+        {"provider": "together", "key": " \n"},
+        {"key": "x"},
+        {"base_url": "ftp://host", "key": "x"},
+    ],
+)
+def test_a_key_of_nobody_and_no_key_are_refused(wrong: dict[str, str], api: Api) -> None:
+    assert api.http.post("/api/models/key", json=wrong).status_code == 422
 
 
 def test_the_first_task_is_a_repository_whose_tests_fail_for_one_bug(api: Api) -> None:

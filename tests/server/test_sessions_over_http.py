@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handiwork.events.action import MessageAction
+from handiwork.events.action import AgentState, MessageAction
 from handiwork.log.store import Store
 from handiwork.server.live import ROOM, Backlog
 from scripts.harness.serving import Api, bash, events_until, finish, next_event, next_of
@@ -41,6 +41,26 @@ def test_sessions_are_listed_newest_first_in_pages(api: Api, listed: list[str]) 
     found = [row["id"] for page in (first, second, third) for row in page["sessions"]]
     assert found == listed[::-1]
     assert third["next"] is None
+    assert first["waiting"] == 0
+    refused = api.http.get("/api/sessions", params={"before": listed[0]})
+    assert refused.status_code == 422
+    assert "it must be the `next` of a page" in refused.json()["error"]
+
+
+def test_sessions_that_need_the_user_are_on_the_first_page(api: Api, listed: list[str]) -> None:
+    async def change(number: int, state: AgentState) -> None:
+        async with Store.open(api.folder / "data") as store:
+            await store.update(listed[number], state=state)
+
+    asyncio.run(change(0, "awaiting_user_input"))
+    try:
+        page = api.get("/api/sessions", limit=2)
+        rest = api.get("/api/sessions", limit=4, before=page["next"])
+    finally:
+        asyncio.run(change(0, "loading"))
+    assert [row["id"] for row in page["sessions"]] == [listed[0], listed[4]]
+    assert [row["id"] for row in rest["sessions"]] == [listed[3], listed[2], listed[1]]
+    assert (page["waiting"], rest["waiting"], rest["next"]) == (1, 1, None)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from playwright.async_api import expect
 
 from handiwork.llm.scripted.script import Reply
 from scripts.harness.serving import Program, bash, finish
+from tests.llm.locked import locked_server
 from tests.llm.standin import StandIn, serving
 from tests.llm_local.tiny_weights import serving_hub
 from tests.web.conftest import OpenWindow
@@ -60,6 +61,26 @@ async def test_a_model_is_picked_tried_and_repairs_a_bug_in_the_users_folder(
         assert "self.done.add" in bug.read_text()
     await page.goto("/")
     await expect(page.get_by_role("link", name="A first task")).to_be_visible()
+
+
+async def test_a_server_lists_its_models_with_the_key_that_was_typed(open_window: OpenWindow, program: Program) -> None:
+    with locked_server("the-key", ["first-model", "second-model"]) as base_url:
+        api = program.start()
+        page = await open_window("/welcome", of=api)
+        await page.get_by_role("radio", name="At an address").check()
+        await page.get_by_label("Base URL").fill(base_url)
+        await page.locator("input[type=password]").fill("wrong")
+        await page.get_by_role("button", name="List the server's models").click()
+        await expect(page.get_by_role("alert")).to_contain_text("refuses the key")
+        await page.locator("input[type=password]").fill("the-key")
+        await page.get_by_role("button", name="List the server's models").click()
+        offered = page.get_by_role("region", name=f"Models of {base_url}")
+        await offered.get_by_role("button", name="second-model").click()
+        await expect(page.get_by_role("textbox", name="Model")).to_have_value("second-model")
+        await page.get_by_label("Keep it in a file").check()
+        await page.get_by_role("button", name="Try it and use it").click()
+        await expect(page.get_by_role("status")).to_contain_text("Hello there.")
+        assert "the-key" in (api.folder / "config/handiwork/keys.json").read_text()
 
 
 async def test_the_download_of_a_local_model_shows_how_far_it_is(open_window: OpenWindow, program: Program) -> None:

@@ -137,6 +137,84 @@ async def test_axe_finds_nothing_serious_and_a_phone_shows_it_all(
     assert await page.evaluate("document.scrollingElement.scrollWidth <= document.documentElement.clientWidth")
 
 
+async def long_poem(open_window: OpenWindow, api: Api, folder: Path, **options: Any) -> Page:
+    """Return the Changes pane of a session that changed a line, added a long one, and removed another."""
+    project = folder / "project"
+    project.mkdir()
+    (project / "poem.py").write_text("import roses\n\nroses.red()\nold()\n")
+    script = f"sed -i '3s/.*/roses.pink()  # {'pink ' * 60}/; 4d; 1a import violets' poem.py"
+    session = api.create(bash(script), finish(), workspace=str(project))
+    api.until(session, "finished")
+    page = await open_window(f"/s/{session.rpartition('/')[2]}?pane=changes", **options)
+    await expect(page.get_by_role("region", name="Changes of poem.py")).to_contain_text("roses.pink()")
+    return page
+
+
+IS_WIDE = "[...document.querySelectorAll('.diff-lines')].some(lines => lines.scrollWidth > lines.clientWidth)"
+
+
+async def test_changes_are_shown_side_by_side_wrapped_and_coloured_as_the_user_chose(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    page = await long_poem(open_window, api, tmp_path)
+    poem = page.get_by_role("region", name="Changes of poem.py")
+    await expect(poem.locator(".line.added .hljs-keyword")).to_have_text("import")
+    assert await page.evaluate(IS_WIDE)
+    wrap = page.get_by_role("checkbox", name="Wrap")
+    await expect(wrap).not_to_be_checked()
+    await wrap.check()
+    assert not await page.evaluate(IS_WIDE)
+    await page.get_by_role("radio", name="Split").check()
+    deleted = poem.locator(".line.old.deleted").filter(has_text="roses.red()")
+    added = poem.locator(".line.new.added").filter(has_text="roses.pink()")
+    await expect(added.locator(".hljs-comment")).to_be_visible()
+    left, right = await deleted.bounding_box(), await added.bounding_box()
+    assert left
+    assert right
+    assert (left["y"], left["width"]) == (right["y"], pytest.approx(right["width"], abs=1))
+    assert left["x"] + left["width"] <= right["x"] + 1
+    assert await violations(page) == []
+    await page.reload()
+    await expect(added).to_be_visible()
+    await expect(page.get_by_role("radio", name="Split")).to_be_checked()
+    await expect(wrap).to_be_checked()
+    await wrap.uncheck()
+    assert await page.evaluate(IS_WIDE)
+    await page.get_by_role("radio", name="Unified").check()
+    await expect(poem.locator(".line.old")).to_have_count(0)
+
+
+async def test_lines_are_commented_and_hunks_rejected_side_by_side(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    page = await long_poem(open_window, api, tmp_path)
+    await page.get_by_role("radio", name="Split").check()
+    poem = page.get_by_role("region", name="Changes of poem.py")
+    await poem.get_by_role("group", name="Changed lines").focus()
+    for _ in range(4):  # lines 1 to 3, and the third before the change
+        await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    field = page.get_by_role("textbox", name="Comment on line 3 of poem.py")
+    await field.fill("Why not red?")
+    await page.get_by_role("radio", name="Unified").check()
+    await expect(field).to_have_value("Why not red?")
+    await page.get_by_role("radio", name="Split").check()
+    await field.press("Control+Enter")
+    await expect(poem).to_contain_text("Why not red?")
+    assert await violations(page) == []
+    await poem.get_by_role("button", name="Reject").click()
+    await expect(page.get_by_role("group", name="Comments")).to_contain_text("2 comments")
+
+
+async def test_a_phone_wraps_changes_and_offers_no_split_view(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    page = await long_poem(open_window, api, tmp_path, **PHONE)
+    await expect(page.get_by_role("checkbox", name="Wrap")).to_be_checked()
+    await expect(page.get_by_role("radio", name="Split")).to_have_count(0)
+    assert not await page.evaluate(IS_WIDE)
+
+
 async def opened_editor(open_window: OpenWindow, api: Api, folder: Path, name: str, content: bytes) -> tuple[str, Page]:
     """Return a finished session in whose page the file is being edited."""
     project = project_in(folder)

@@ -1227,10 +1227,13 @@ export interface OfferedModel {
 }
 /**
  * The models of a provider or a server; ``source`` "shipped" is the list that comes with Handiwork.
+ *
+ * ``refused`` means that the provider refuses the key, or that the server asks for one.
  */
 export interface OfferedModels {
   source: "provider" | "shipped";
   problem: string;
+  refused: boolean;
   models: OfferedModel[];
 }
 /**
@@ -1405,11 +1408,12 @@ export interface SessionBranch {
   branch: string;
 }
 /**
- * Some sessions, newest first; ``next`` is the ``before`` of the next page, null on the last one.
+ * Some sessions, those that need the user before the others, both newest first.
  */
 export interface SessionPage {
   sessions: SessionRow[];
   next: string | null;
+  waiting: number;
 }
 /**
  * A session as lists show it. ``parent_event`` is the last event it shares with its ``parent``.
@@ -1743,6 +1747,13 @@ export interface Hosts {
   confirmed?: boolean;
 }
 /**
+ * A provider, or null for the OpenAI-compatible server at ``base_url``.
+ */
+export interface KeyOwner {
+  provider?: string | null;
+  base_url?: string | null;
+}
+/**
  * The budget of a session with its delegates; None means no limit. ``time`` is seconds of running, ``cost`` USD.
  */
 export interface LimitsInput {
@@ -1787,14 +1798,17 @@ export interface ModelChoice {
   base_url?: string | null;
 }
 /**
- * A provider's key; ``provider`` null means the server of a base URL.
+ * The key of a provider or a server.
  *
  * With ``keep`` it is also written to a file that only the user can read, for later servers and the command line.
+ * With ``untested`` it is used even if it cannot be tested.
  */
 export interface ModelKey {
   provider?: string | null;
+  base_url?: string | null;
   key: string;
   keep?: boolean;
+  untested?: boolean;
 }
 /**
  * The answers to conflicts by path: take the session's version, or leave the user's.
@@ -1997,13 +2011,6 @@ export interface NewSession {
 export interface UploadedImage {
   blob: string;
   media_type: "image/png" | "image/jpeg";
-}
-/**
- * A provider, or null for the server at ``base_url``.
- */
-export interface OfferQuery {
-  provider?: string | null;
-  base_url?: string | null;
 }
 /**
  * The outline of events after an id.

@@ -19,6 +19,7 @@ import type {
   ListQuery,
   ModelAnswer,
   ModelDownload,
+  ModelKey,
   ModelChoice,
   ModelList,
   NewApply,
@@ -120,9 +121,8 @@ export const api = {
   /** The models that a provider, or the server at a base URL, offers. */
   offeredModels: (provider: string, baseUrl: string) =>
     json<OfferedModels>("GET", "/api/models/offered", { provider, base_url: baseUrl }),
-  /** Use a provider's key until the server stops, or keep it; null means the server at a base URL. */
-  setKey: (provider: string | null, key: string, keep = false) =>
-    json<KeyTaken>("POST", "/api/models/key", {}, { provider, key, keep }),
+  /** Use the key of a provider or of the server at a base URL until Handiwork stops, or keep it. */
+  setKey: (key: ModelKey) => json<KeyTaken>("POST", "/api/models/key", {}, key),
   /** Set the model of new sessions. */
   chooseModel: (choice: ModelChoice) => json<SettingsView>("PATCH", "/api/settings", {}, choice),
   /** Create a small repository with a bug, for a first task. */
@@ -211,6 +211,11 @@ export function sessionApi(id: string) {
 }
 
 export type SessionApi = ReturnType<typeof sessionApi>;
+
+/** Whether a key is not used because it could not be tested. */
+export function isUntested(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 502;
+}
 
 /** The user's message for anything thrown. */
 export function errorMessage(error: unknown): string {

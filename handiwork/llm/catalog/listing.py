@@ -11,26 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import httpx2
 
 from handiwork.llm.availability import KEYS
+from handiwork.llm.catalog.requests import LISTS, SECONDS, key_header, refuses_key
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
-
-SECONDS = 10.0
-"""Seconds to wait for a list."""
-
-LISTS = {
-    "anthropic": "https://api.anthropic.com/v1/models?limit=1000",
-    "openai": "https://api.openai.com/v1/models",
-    "google": "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000",
-    "openrouter": "https://openrouter.ai/api/v1/models",
-    "deepseek": "https://api.deepseek.com/models",
-    "together": "https://api.together.xyz/v1/models",
-    "fireworks": "https://api.fireworks.ai/inference/v1/models",
-    "moonshotai": "https://api.moonshot.ai/v1/models",
-}
-"""The address of each provider's list."""
-
-_REFUSED = frozenset({401, 403})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +36,7 @@ class Listing:
     models: tuple[ListedModel, ...]
     problem: str = ""
     refused: bool = False
-    """Whether the provider refuses the key."""
+    """Whether the provider refuses the key, or asks for one."""
 
 
 async def models_of(provider: str, address: str | None = None, key: str | None = None) -> Listing:
@@ -67,9 +51,10 @@ async def models_of(provider: str, address: str | None = None, key: str | None =
         return _shipped(provider, f"no key: set {KEYS[provider][0]}")
     try:
         async with httpx2.AsyncClient(timeout=SECONDS) as client:
-            answer = await client.get(address or LISTS[provider], headers=_headers(provider, key or "none"))
-        if answer.status_code in _REFUSED:
-            return replace(_shipped(provider, "the key is refused: enter another one"), refused=True)
+            answer = await client.get(address or LISTS[provider], headers=key_header(provider, key or "none"))
+        if refuses_key(answer):
+            problem = "the key is refused: enter another one" if key else "the server asks for a key"
+            return replace(_shipped(provider, problem), refused=True)
         if not answer.is_success:
             return _shipped(provider, f"its list answers with {answer.status_code}")
         titles = dict(_names(answer.json()))
@@ -81,12 +66,6 @@ async def models_of(provider: str, address: str | None = None, key: str | None =
         for name, title in titles.items()
     ]
     return Listing("provider", tuple(sorted(models, key=lambda model: model.name)))
-
-
-def _headers(provider: str, key: str) -> dict[str, str]:
-    if provider == "anthropic":
-        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
-    return {"x-goog-api-key": key} if provider == "google" else {"authorization": f"Bearer {key}"}
 
 
 def _names(answer: Any) -> Iterable[tuple[str, str]]:

@@ -13,6 +13,7 @@ from handiwork.llm import create as llms
 from handiwork.llm.availability import KEYS
 from handiwork.llm.catalog.keys import keep_key, keys_file, load_keys
 from handiwork.llm.catalog.listing import models_of
+from handiwork.llm.catalog.requests import KeyState, check_key
 from handiwork.llm.local.weights import KNOWN
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import Message
@@ -34,15 +35,23 @@ class ModelChoice(Shape):
     base_url: Line | None = None
 
 
-class ModelKey(Shape):
-    """A provider's key; ``provider`` null means the server of a base URL.
-
-    With ``keep`` it is also written to a file that only the user can read, for later servers and the command line.
-    """
+class KeyOwner(Shape):
+    """A provider, or null for the OpenAI-compatible server at ``base_url``."""
 
     provider: Line | None = None
+    base_url: Line | None = None
+
+
+class ModelKey(KeyOwner):
+    """The key of a provider or a server.
+
+    With ``keep`` it is also written to a file that only the user can read, for later servers and the command line.
+    With ``untested`` it is used even if it cannot be tested.
+    """
+
     key: Annotated[Line, Field(min_length=1)]
     keep: bool = False
+    untested: bool = False
 
 
 class KeyTaken(Shape):
@@ -50,13 +59,6 @@ class KeyTaken(Shape):
 
     variable: str
     file: str | None
-
-
-class OfferQuery(Shape):
-    """A provider, or null for the server at ``base_url``."""
-
-    provider: Line | None = None
-    base_url: Line | None = None
 
 
 class OfferedModel(Shape):
@@ -70,10 +72,14 @@ class OfferedModel(Shape):
 
 
 class OfferedModels(Shape):
-    """The models of a provider or a server; ``source`` "shipped" is the list that comes with Handiwork."""
+    """The models of a provider or a server; ``source`` "shipped" is the list that comes with Handiwork.
+
+    ``refused`` means that the provider refuses the key, or that the server asks for one.
+    """
 
     source: Literal["provider", "shipped"]
     problem: str
+    refused: bool
     models: list[OfferedModel]
 
 
@@ -131,40 +137,54 @@ async def fetch_model(call: OperationCall[None, LocalModel]) -> ModelDownload:
 
 
 async def take_key(call: OperationCall[None, ModelKey]) -> KeyTaken:
-    """Use a provider's key until the server ends, or keep it; a key that the provider refuses is an error."""
-    provider = call.body.provider
-    if provider is not None and provider not in KEYS:
-        raise RequestRefusedError(422, f"provider: unknown provider {provider!r}; known: {', '.join(KEYS)}")
-    variable = KEYS[provider][0] if provider is not None else "HANDIWORK_API_KEY"
-    key = call.body.key.strip()
+    """Use the key of a provider or a server until this server ends, or keep it.
+
+    A key that is refused is an error. One that cannot be tested is an error with status 502, unless ``untested`` says
+    to use it all the same.
+    """
+    body = call.body
+    address = _list_address(body)
+    variable = KEYS[body.provider][0] if body.provider is not None else "HANDIWORK_API_KEY"
+    key = body.key.strip()
     if not key or not key.isascii() or not key.isprintable():
         raise RequestRefusedError(422, "key: it is empty or has characters that no key has")
-    if provider is not None and (await models_of(provider, key=key)).refused:
-        raise RequestRefusedError(422, f"{provider} refuses the key: copy it again, or make a new one")
-    if call.body.keep:
+    state, problem = await check_key(body.provider or "", key, address)
+    if state is KeyState.REFUSED:
+        owner = body.provider or body.base_url
+        raise RequestRefusedError(422, f"{owner} refuses the key: copy it again, or make a new one")
+    if state is KeyState.UNTESTED and not body.untested:
+        raise RequestRefusedError(502, f"the key could not be tested: {problem}")
+    if body.keep:
         await asyncio.to_thread(keep_key, variable, key)
     os.environ[variable] = key
-    return KeyTaken(variable=variable, file=str(keys_file()) if call.body.keep else None)
+    return KeyTaken(variable=variable, file=str(keys_file()) if body.keep else None)
 
 
-async def list_offered(call: OperationCall[OfferQuery, None]) -> OfferedModels:
+async def list_offered(call: OperationCall[KeyOwner, None]) -> OfferedModels:
     """List the models of a provider or a server with their prices."""
-    provider, base_url = call.query.provider, call.query.base_url
-    if (provider is None) == (base_url is None):
-        raise RequestRefusedError(422, "give either a provider or a base_url")
-    if provider is not None and provider not in KEYS:
-        raise RequestRefusedError(422, f"provider: unknown provider {provider!r}; known: {', '.join(KEYS)}")
-    if base_url is not None and not base_url.startswith(("http://", "https://")):
-        raise RequestRefusedError(422, "base_url: it must begin with http:// or https://")
+    address = _list_address(call.query)
     await asyncio.to_thread(load_keys)
-    address = None if base_url is None else f"{base_url.rstrip('/')}/models"
+    provider = call.query.provider
     listing = await models_of(provider or "", address)
     prefix = "" if provider is None else f"{provider}:"
     models = [
         OfferedModel(name=f"{prefix}{m.name}", title=m.title, window=m.window, input=m.input, output=m.output)
         for m in listing.models
     ]
-    return OfferedModels(source=listing.source, problem=listing.problem, models=models)
+    return OfferedModels(source=listing.source, problem=listing.problem, refused=listing.refused, models=models)
+
+
+def _list_address(owner: KeyOwner) -> str | None:
+    """Return the address of a server's list of models, None for a provider. Raises RequestRefusedError."""
+    if (owner.provider is None) == (owner.base_url is None):
+        raise RequestRefusedError(422, "give either a provider or a base_url")
+    if owner.base_url is None:
+        if owner.provider not in KEYS:
+            raise RequestRefusedError(422, f"provider: unknown provider {owner.provider!r}; known: {', '.join(KEYS)}")
+        return None
+    if not owner.base_url.startswith(("http://", "https://")):
+        raise RequestRefusedError(422, "base_url: it must begin with http:// or https://")
+    return f"{owner.base_url.rstrip('/')}/models"
 
 
 async def choose_model(call: OperationCall[None, ModelChoice]) -> SettingsView:
@@ -184,8 +204,8 @@ async def make_demo(call: OperationCall[None, None]) -> Demo:
 OPERATIONS = (
     Operation("POST", "/api/models/try", try_model, ModelAnswer, body=ModelChoice, refuses=()),
     Operation("POST", "/api/models/fetch", fetch_model, ModelDownload, body=LocalModel, refuses=()),
-    Operation("POST", "/api/models/key", take_key, KeyTaken, body=ModelKey, refuses=()),
-    Operation("GET", "/api/models/offered", list_offered, OfferedModels, query=OfferQuery, refuses=()),
+    Operation("POST", "/api/models/key", take_key, KeyTaken, body=ModelKey, refuses=(502,)),
+    Operation("GET", "/api/models/offered", list_offered, OfferedModels, query=KeyOwner, refuses=()),
     Operation("PATCH", "/api/settings", choose_model, SettingsView, body=ModelChoice, refuses=(503,)),
     Operation("POST", "/api/demo", make_demo, Demo, status=201, refuses=(503,)),
 )

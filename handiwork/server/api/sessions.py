@@ -14,6 +14,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.codec import to_dict
 from handiwork.log.eventlog import EventLog
+from handiwork.log.lists.pages import Cursor
 from handiwork.log.session import SessionInfo
 from handiwork.process import Process
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
@@ -72,12 +73,12 @@ async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
 
 
 async def list_sessions(call: OperationCall[ListQuery, None]) -> SessionPage:
-    """List sessions, newest first."""
+    """List sessions, those that need the user before the others, both newest first."""
     query = call.query
-    store = call.supervisor.store
-    sessions = await store.sessions(query.limit, query.before, query.q, query.state, query.archived)
-    cursor = sessions[-1].id if len(sessions) == query.limit else None
-    return SessionPage(sessions=[SessionRow.of(info) for info in sessions], next=cursor)
+    after = Cursor.parse(query.before) if query.before is not None else None
+    found = await call.supervisor.store.waiting_first(query.limit, after, query.q, query.state, query.archived)
+    rows = [SessionRow.of(info) for info in found.sessions]
+    return SessionPage(sessions=rows, next=str(found.next) if found.next else None, waiting=found.waiting)
 
 
 async def show_session(call: OperationCall[None, None]) -> SessionView:

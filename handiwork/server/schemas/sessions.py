@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, fi
 from handiwork.events.action import AgentState, TaskState
 from handiwork.events.base import Part
 from handiwork.events.record import Confirmation, CostSource, Limits, Usage
+from handiwork.log.lists.pages import Cursor
 from handiwork.log.session import SessionInfo
 
 LARGEST = 2**53 - 1
@@ -31,6 +32,14 @@ def _check_below(path: str) -> str:
     if path and (path.startswith("/") or any(part in ("", ".", "..") for part in path.split("/"))):
         raise ValueError("it must be a path below the workspace, like src/main.py")
     return path
+
+
+def _check_cursor(text: str) -> str:
+    try:
+        Cursor.parse(text)
+    except ValueError:
+        raise ValueError("it must be the `next` of a page") from None
+    return text
 
 
 Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_check_text)]
@@ -127,10 +136,11 @@ class SessionRow(Shape):
 
 
 class SessionPage(Shape):
-    """Some sessions, newest first; ``next`` is the ``before`` of the next page, null on the last one."""
+    """Some sessions, those that need the user before the others, both newest first."""
 
     sessions: list[SessionRow]
-    next: str | None
+    next: str | None = Field(description="the `before` of the next page, null on the last one")
+    waiting: int = Field(description="the number of sessions of all pages that need the user")
 
 
 class ListQuery(Shape):
@@ -142,7 +152,9 @@ class ListQuery(Shape):
     )
     state: AgentState | None = None
     archived: bool = Field(default=False, description="archived sessions instead of the others")
-    before: Line | None = Field(default=None, description="the last id of the page before")
+    before: Annotated[Line, AfterValidator(_check_cursor)] | None = Field(
+        default=None, description="the `next` of the page before"
+    )
     limit: int = Field(default=50, ge=1, le=500)
 
 

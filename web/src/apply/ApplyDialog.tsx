@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { ApplyConflict, ApplyPreview, ApplyResult } from "../../generated/types";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
-import { Diff } from "../components/Diff";
+import { Diff } from "../components/diff/Diff";
 import { Problem } from "../components/Problem";
 import { RadioGroup } from "../components/RadioGroup";
 import { useAsync } from "../components/useAsync";

@@ -2,7 +2,7 @@
 
 import { Code } from "../components/Code";
 import { Copyable } from "../components/Copyable";
-import { Diff } from "../components/Diff";
+import { Diff } from "../components/diff/Diff";
 import { Markdown } from "../components/Markdown";
 import type { ActionRecord } from "../events";
 import { describe } from "../wording/actions";
@@ -18,7 +18,7 @@ export function ActionBody({ action, whole = false }: { action: ActionRecord; wh
     case "FileEditAction":
       return (
         <div className="chat-edit">
-          <Diff patch={editPatch(exact(action.old), exact(action.new))} />
+          <Diff patch={editPatch(exact(action.old), exact(action.new))} path={action.path} narrow />
         </div>
       );
     case "AgentDelegateAction":

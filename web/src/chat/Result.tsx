@@ -1,6 +1,6 @@
 /** The result of an action. */
 
-import { Diff } from "../components/Diff";
+import { Diff } from "../components/diff/Diff";
 import { Markdown } from "../components/Markdown";
 import type { ObservationRecord, Of } from "../events";
 import { exact, outputsText, shortName, words } from "../wording/text";
@@ -10,7 +10,7 @@ import { Output } from "./Output";
 export function Result({ observation }: { observation: ObservationRecord }) {
   switch (observation.type) {
     case "FileEditObservation":
-      return <Diff patch={withoutNames(observation.content)} />;
+      return <Diff patch={withoutNames(observation.content)} path={observation.path} narrow />;
     case "FileWriteObservation":
     case "UserRejectObservation": // the approval event has the reason
       return null;
@@ -72,7 +72,7 @@ function ForkResult({ fork }: { fork: Of<"ForkObservation"> }) {
         <li key={index}>
           <strong>{exact(shortName(child.agent))}</strong> {words(child.outcome)}
           {Object.keys(child.outputs).length > 0 && <Markdown text={outputsText(child.outputs)} />}
-          {child.diff && <Diff patch={child.diff} />}
+          {child.diff && <Diff patch={child.diff} narrow />}
         </li>
       ))}
     </ol>

@@ -1,4 +1,5 @@
 import { memo, useEffect, useState } from "react";
+import { highlighted } from "./highlighter";
 
 interface Props {
   text: string;
@@ -30,17 +31,17 @@ export const Code = memo(function Code({ text, language, path, from }: Props) {
 
 /** Return the text as HTML of highlight.js, which escapes it; null until it is highlighted. */
 function useHighlighted(text: string, language?: string, path?: string): string | null {
-  const [highlighted, setHighlighted] = useState<{ source: string; html: string | null } | null>(null);
+  const [found, setFound] = useState<{ source: string; html: string | null } | null>(null);
   const known = language !== undefined || path !== undefined;
   useEffect(() => {
     if (!known || text.length > LONGEST) return;
     let stale = false;
-    void import("./highlight").then(({ highlight }) => {
-      if (!stale) setHighlighted({ source: text, html: highlight(text, language, path) });
+    void highlighted({ text, language, path }).then((html) => {
+      if (!stale) setFound({ source: text, html });
     });
     return () => {
       stale = true;
     };
   }, [text, language, path, known]);
-  return highlighted?.source === text ? highlighted.html : null;
+  return found?.source === text ? found.html : null;
 }

@@ -7,6 +7,7 @@ import { Problem } from "../components/Problem";
 import { RadioGroup } from "../components/RadioGroup";
 import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
+import { ModelField } from "../models/ModelField";
 import { go, sessionPath } from "../router";
 import { type SessionStore, useSessionPart } from "../store";
 import type { NewFork } from "../../generated/types";
@@ -24,10 +25,10 @@ export function ForkDialog({ session, event, onClose }: { session: SessionStore;
   const point = useLoaded(() => forkPoint(session.api.events, event), [session, event]);
   const at = point.value;
   const current = useSessionPart(session, ({ info }) => info.model);
-  const models = useLoaded(() => session.api.models(), [session]).value?.models ?? [];
+  const currentUrl = useSessionPart(session, ({ info }) => info.base_url) ?? "";
   const [message, setMessage] = useState("");
   const [model, setModel] = useState("");
-  const [baseUrl, setBaseUrl] = useState("");
+  const [baseUrl, setBaseUrl] = useState(currentUrl);
   const [restore, setRestore] = useState<Restore>("both");
   const [compare, setCompare] = useState(false);
   const { busy, problem, run } = useAsync();
@@ -56,14 +57,12 @@ export function ForkDialog({ session, event, onClose }: { session: SessionStore;
           onChange={(event) => setMessage(event.target.value)}
         />
       </Field>
-      <Field label="Model">
-        <input
-          list="fork-models"
-          value={model}
-          placeholder={current}
-          onChange={(event) => setModel(event.target.value)}
-        />
-      </Field>
+      <ModelField
+        value={model}
+        baseUrl={model.trim() ? baseUrl : currentUrl}
+        placeholder={current}
+        onChange={setModel}
+      />
       {model.trim() && (
         <Field label="Base URL">
           <input
@@ -74,9 +73,6 @@ export function ForkDialog({ session, event, onClose }: { session: SessionStore;
           />
         </Field>
       )}
-      <datalist id="fork-models">
-        {models.map(({ name, ready }) => ready && <option key={name} value={name} />)}
-      </datalist>
       <RadioGroup label="Restore" options={RESTORE} value={restore} onChange={setRestore} />
       <label className="check">
         <input type="checkbox" checked={compare} onChange={(event) => setCompare(event.target.checked)} />

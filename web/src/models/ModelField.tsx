@@ -7,13 +7,16 @@ import { Field } from "../components/Field";
 import { Problem } from "../components/Problem";
 import { useLoaded } from "../components/useLoaded";
 import type { ModelInfo } from "../../generated/types";
-import { KeyForm } from "./KeyForm";
 import { OfferedModels } from "./OfferedModels";
+import { isProvider, prefixOf, providerOf, serverAt, serviceOf } from "./service";
+import { ServiceKey } from "./ServiceKey";
 import "../styles/models.css";
 
 interface Props {
   value: string;
+  /** The address of the server that has the model, "" for a provider's. */
   baseUrl: string;
+  /** The model that an empty field means. */
   placeholder?: string;
   hint?: string;
   required?: boolean;
@@ -24,8 +27,7 @@ export function ModelField({ value, baseUrl, placeholder = "", hint = "", requir
   const [open, setOpen] = useState(false);
   const [keys, setKeys] = useState(0);
   const { value: available, problem } = useLoaded(() => api.models(), [keys]);
-  const provider = providerOf(value, available?.models ?? []);
-  const missing = provider && !provider.ready && !baseUrl.trim();
+  const service = serviceOf(value.trim() || placeholder, baseUrl.trim(), available?.models ?? []);
   return (
     <>
       <div className="model-field">
@@ -45,7 +47,13 @@ export function ModelField({ value, baseUrl, placeholder = "", hint = "", requir
           Choose
         </Button>
       </div>
-      {missing && <ProviderKey provider={nameOf(provider)} about={provider.about} onTaken={() => setKeys(keys + 1)} />}
+      {service && !open && (
+        <ServiceKey
+          key={`${service.provider}${service.baseUrl} ${keys}`}
+          service={service}
+          onTaken={() => setKeys(keys + 1)}
+        />
+      )}
       {open && (
         <ModelList
           models={available?.models ?? []}
@@ -72,17 +80,11 @@ interface ListProps {
 }
 
 function ModelList({ models, baseUrl, keys, onTaken, onChoose }: ListProps) {
-  const [provider, setProvider] = useState<string | null>(null);
-  const chosen = models.find((model) => nameOf(model) === provider);
-  if (baseUrl) return <OfferedModels baseUrl={baseUrl} keys={keys} onChoose={onChoose} />;
-  if (provider !== null && chosen) {
-    return (
-      <>
-        {!chosen.ready && <ProviderKey provider={provider} about={chosen.about} onTaken={onTaken} />}
-        <OfferedModels provider={provider} keys={keys} onChoose={onChoose} onBack={() => setProvider(null)} />
-      </>
-    );
-  }
+  const [provider, setProvider] = useState("");
+  const chosen = models.find((model) => isProvider(model) && prefixOf(model) === provider);
+  const shared = { keys, onTaken, onChoose };
+  if (baseUrl) return <OfferedModels service={serverAt(baseUrl)} {...shared} />;
+  if (chosen) return <OfferedModels service={providerOf(chosen)} {...shared} onBack={() => setProvider("")} />;
   return (
     <ul className="list model-list" aria-label="Available models">
       {models.map((model) => (
@@ -90,33 +92,13 @@ function ModelList({ models, baseUrl, keys, onTaken, onChoose }: ListProps) {
           <button
             type="button"
             className="row-button"
-            onClick={() => (isProvider(model) ? setProvider(nameOf(model)) : onChoose(model.name))}
+            onClick={() => (isProvider(model) ? setProvider(prefixOf(model)) : onChoose(model.name))}
           >
-            <code>{isProvider(model) ? nameOf(model) : model.name}</code>{" "}
+            <code>{isProvider(model) ? prefixOf(model) : model.name}</code>{" "}
             <span className={model.ready ? "" : "faint"}>{model.about}</span>
           </button>
         </li>
       ))}
     </ul>
   );
-}
-
-function isProvider({ name }: ModelInfo): boolean {
-  return name.endsWith(":NAME");
-}
-
-function nameOf({ name }: ModelInfo): string {
-  return name.split(":")[0] ?? "";
-}
-
-function providerOf(model: string, models: readonly ModelInfo[]): ModelInfo | undefined {
-  return models.find((info) => isProvider(info) && model.startsWith(`${nameOf(info)}:`));
-}
-
-function ProviderKey({ provider, about, onTaken }: { provider: string; about: string; onTaken: () => void }) {
-  const take = async (key: string, keep: boolean) => {
-    await api.setKey(provider, key, keep);
-    onTaken();
-  };
-  return <KeyForm label={`Key for ${provider}`} about={about} take={take} />;
 }

@@ -4,26 +4,32 @@ import { useState } from "react";
 import { api } from "../api";
 import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
-import { useLoaded } from "../components/useLoaded";
+import { useLoaded, useSettled } from "../components/useLoaded";
 import type { OfferedModel } from "../../generated/types";
 import { exact } from "../wording/text";
+import type { Service } from "./service";
+import { ServiceKey } from "./ServiceKey";
 
 interface Props {
-  provider?: string;
-  baseUrl?: string;
+  service: Service;
   /** A number that changes when a key does. */
   keys: number;
+  /** Called when the user has entered a key; without it, none can be entered here. */
+  onTaken?: () => void;
   onChoose: (model: string) => void;
   onBack?: () => void;
 }
 
-export function OfferedModels({ provider = "", baseUrl = "", keys, onChoose, onBack }: Props) {
+export function OfferedModels({ service, keys, onTaken, onChoose, onBack }: Props) {
   const [text, setText] = useState("");
+  const { provider } = service;
+  const baseUrl = useSettled(service.baseUrl, 500); // while it is typed, no key goes to the half of an address
   const { value, problem, loading } = useLoaded(() => api.offeredModels(provider, baseUrl), [provider, baseUrl, keys]);
   const wanted = text.trim().toLowerCase();
   const models = value?.models.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(wanted)) ?? [];
   return (
     <section className="model-offered" aria-label={`Models of ${provider || baseUrl}`}>
+      {onTaken && <ServiceKey key={keys} service={service} refused={value?.refused} onTaken={onTaken} />}
       <div className="row">
         {onBack && <Button onClick={onBack}>← Providers</Button>}
         <input

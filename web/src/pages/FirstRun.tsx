@@ -6,26 +6,13 @@ import { Link } from "../components/Link";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
-import { KeepKey } from "../models/KeyForm";
-import { OfferedModels } from "../models/OfferedModels";
 import { go, sessionPath } from "../router";
 import "../styles/models.css";
 import { duration } from "../wording/format";
-import { sentences } from "../wording/text";
 import type { ModelChoice, ModelDownload, ModelInfo } from "../../generated/types";
+import { AddressFields, ProviderFields } from "./FirstRunFields";
+import { type Choice, type Kind, modelOf, takeKey } from "./firstChoice";
 import { setWelcomed } from "./welcomed";
-
-type Kind = "local" | "key" | "url";
-
-interface Choice {
-  kind: Kind;
-  local: string;
-  provider: string;
-  name: string;
-  key: string;
-  keep: boolean;
-  url: string;
-}
 
 /** The first-run page: pick a model, try it, and run a first task. */
 export function FirstRun() {
@@ -79,13 +66,10 @@ function ModelCard({ models, current, onChosen }: ModelCardProps) {
   const attempt = () =>
     run(async () => {
       setReply("");
-      if (choice.kind !== "local" && choice.key) {
-        await api.setKey(choice.kind === "key" ? choice.provider : null, choice.key);
-      }
+      await takeKey(choice);
       if (choice.kind === "local") await downloaded(choice.local, setDownload).finally(() => setDownload(null));
       const answer = await api.tryModel(modelOf(choice));
-      if (choice.kind !== "local" && choice.key && choice.keep)
-        await api.setKey(choice.kind === "key" ? choice.provider : null, choice.key, true);
+      if (choice.keep) await takeKey(choice, true);
       const { model } = await api.chooseModel(modelOf(choice));
       const effect =
         model === modelOf(choice).model ? "New sessions use this model." : `But HANDIWORK_MODEL sets ${model}.`;
@@ -181,106 +165,6 @@ function KindOption({ choice, kind, title, about, set }: KindProps) {
       </span>
     </label>
   );
-}
-
-interface FieldsProps {
-  choice: Choice;
-  set: (part: Partial<Choice>) => void;
-}
-
-function ProviderFields({ choice, set, models }: FieldsProps & { models: ModelInfo[] }) {
-  const providers = models.filter(({ name }) => name.endsWith(":NAME"));
-  const provider = providers.find(({ name }) => name.startsWith(`${choice.provider}:`));
-  const [listed, setListed] = useState(false);
-  return (
-    <>
-      <Field label="Provider">
-        <select value={choice.provider} onChange={(event) => set({ provider: event.target.value })}>
-          {providers.map(({ name }) => (
-            <option key={name}>{name.split(":")[0]}</option>
-          ))}
-        </select>
-      </Field>
-      <Field label="Model" hint="The name the provider uses.">
-        <input
-          required
-          spellCheck={false}
-          value={choice.name}
-          onChange={(event) => set({ name: event.target.value })}
-        />
-      </Field>
-      {listed ? (
-        <OfferedModels
-          provider={choice.provider}
-          keys={0}
-          onChoose={(model) => {
-            set({ name: model.slice(choice.provider.length + 1) });
-            setListed(false);
-          }}
-        />
-      ) : (
-        <div>
-          <Button onClick={() => setListed(true)}>List the models and their prices</Button>
-        </div>
-      )}
-      <KeyField
-        choice={choice}
-        set={set}
-        needed={!provider?.ready}
-        hint={
-          provider?.ready ? `There is a ${provider.about}. A key entered here replaces it.` : (provider?.about ?? "")
-        }
-      />
-    </>
-  );
-}
-
-function AddressFields({ choice, set }: FieldsProps) {
-  return (
-    <>
-      <Field label="Base URL">
-        <input
-          required
-          type="url"
-          placeholder="http://localhost:8000/v1"
-          value={choice.url}
-          onChange={(event) => set({ url: event.target.value })}
-        />
-      </Field>
-      <Field label="Model" hint="The name the server uses.">
-        <input
-          required
-          spellCheck={false}
-          value={choice.name}
-          onChange={(event) => set({ name: event.target.value })}
-        />
-      </Field>
-      <KeyField choice={choice} set={set} needed={false} hint="If the server needs one." />
-    </>
-  );
-}
-
-function KeyField({ choice, set, needed, hint }: FieldsProps & { needed: boolean; hint: string }) {
-  return (
-    <>
-      <Field label="Key" hint={sentences(hint)}>
-        <input
-          type="password"
-          autoComplete="off"
-          required={needed}
-          value={choice.key}
-          onChange={(event) => set({ key: event.target.value })}
-        />
-      </Field>
-      {choice.key && <KeepKey keep={choice.keep} onChange={(keep) => set({ keep })} />}
-    </>
-  );
-}
-
-function modelOf({ kind, local, provider, name, url }: Choice): ModelChoice {
-  if (kind === "local") return { model: local, base_url: null };
-  if (kind === "key") return { model: `${provider}:${name.trim()}`, base_url: null };
-  return { model: name.trim(), base_url: url.trim() };
 }
 
 function TaskCard({ chosen }: { chosen: ModelChoice | null }) {

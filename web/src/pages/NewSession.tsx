@@ -58,7 +58,7 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
       />
       <ModelField
         value={form.model}
-        baseUrl={form.base_url}
+        baseUrl={form.base_url || (options?.settings.base_url ?? "")}
         placeholder={options?.settings.model}
         hint={options ? `As the settings say: ${options.settings.model}.` : ""}
         onChange={(model) => setForm((before) => ({ ...before, model }))}

@@ -12,7 +12,8 @@ import { useShortcuts } from "../keyboard";
 import { usePhone } from "../media";
 import { PANES } from "../panes";
 import { go, sessionPath } from "../router";
-import { useAttention, useNotifications } from "../steering/attention";
+import { useAttention } from "../steering/attention";
+import { NotificationSwitch } from "../steering/notifications";
 import { SessionStore, useSession } from "../store";
 
 /** A session, followed while its page is open. */
@@ -87,8 +88,7 @@ function Layout({ store, pane }: { store: SessionStore; pane: string }) {
 
 function TitleBar({ store }: { store: SessionStore }) {
   const { info, connected, problem } = useSession(store);
-  useAttention(info.title, info.state);
-  const notifications = useNotifications();
+  useAttention(store.id, info.title, info.state);
   return (
     <>
       <header className="bar">
@@ -102,36 +102,13 @@ function TitleBar({ store }: { store: SessionStore }) {
           {info.model}
         </span>
         <StateBadge state={info.state} />
-        {notifications && (
-          <Button
-            kind="quiet"
-            label={notifications.on ? "Stop notifying me" : "Notify me when the session needs me or is done"}
-            onClick={notifications.toggle}
-          >
-            <Bell on={notifications.on} />
-          </Button>
-        )}
+        <NotificationSwitch when="the session needs me or is done" />
         <span className="wide-only">
           <ThemeSwitch />
         </span>
       </header>
       <Connection connected={connected} problem={problem} />
     </>
-  );
-}
-
-function Bell({ on }: { on: boolean }) {
-  return (
-    <svg width="18" height="18" viewBox="0 0 24 24" fill={on ? "currentColor" : "none"} aria-hidden="true">
-      <path
-        d="M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4"
-        stroke="currentColor"
-        strokeWidth="2"
-        strokeLinecap="round"
-        strokeLinejoin="round"
-      />
-      {!on && <path d="M3 3l18 18" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />}
-    </svg>
   );
 }
 

@@ -4,10 +4,14 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { api, errorMessage } from "../api";
 import type { AgentState } from "../events";
 import type { SessionRow } from "../../generated/types";
+import { needsUser } from "../steering/attention";
+import { hasAllWaiting, withPage, withRow } from "./rows";
 
 interface SessionList {
   rows: SessionRow[] | null;
   more: boolean;
+  /** The number of sessions that need the user, on pages that are not loaded too. */
+  waiting: number;
   problem: string;
   loadMore: () => void;
 }
@@ -15,9 +19,16 @@ interface SessionList {
 const PAUSE = 150;
 const RECONNECT = 2000;
 
-export function useSessionList(q: string, state: AgentState | "", archived: boolean): SessionList {
+/** `onRow`, which stays the same, gets each row that is loaded or has changed. */
+export function useSessionList(
+  q: string,
+  state: AgentState | "",
+  archived: boolean,
+  onRow: (row: SessionRow) => void,
+): SessionList {
   const [rows, setRows] = useState<SessionRow[] | null>(null);
   const [next, setNext] = useState<string | null>(null);
+  const [counted, setCounted] = useState(0);
   const [problem, setProblem] = useState("");
   const requests = useRef(0);
 
@@ -26,30 +37,32 @@ export function useSessionList(q: string, state: AgentState | "", archived: bool
     try {
       const page = await api.sessions({ q, state: state || null, archived });
       if (request !== requests.current) return;
+      page.sessions.forEach(onRow);
       setRows(page.sessions);
       setNext(page.next);
+      setCounted(page.waiting);
       setProblem("");
     } catch (error) {
       if (request === requests.current) setProblem(errorMessage(error));
     }
-  }, [q, state, archived]);
+  }, [q, state, archived, onRow]);
 
   useEffect(() => {
     const timer = setTimeout(() => void load(), q ? PAUSE : 0);
     return () => clearTimeout(timer);
   }, [load, q]);
 
+  const more = next !== null;
+  const whole = rows !== null && hasAllWaiting(rows, more);
   const filtered = q !== "" || state !== "" || archived;
-  useFollowedList(
-    useCallback(
-      (message) => {
-        if ("deleted" in message) setRows((known) => known?.filter((row) => row.id !== message.deleted) ?? null);
-        else if ("session" in message && !filtered) setRows((known) => known && withRow(known, message.session));
-        else void load(); // only the server can filter
-      },
-      [filtered, load],
-    ),
-  );
+  useFollowedList((message) => {
+    if ("session" in message) onRow(message.session);
+    if (filtered || !whole)
+      void load(); // only the server can filter, and count the rows that are not loaded
+    else if ("deleted" in message) setRows((known) => known?.filter((row) => row.id !== message.deleted) ?? null);
+    else if ("session" in message) setRows((known) => known && withRow(known, message.session, more));
+    else void load();
+  });
 
   const loadMore = () => {
     if (next === null) return;
@@ -57,21 +70,16 @@ export function useSessionList(q: string, state: AgentState | "", archived: bool
     api.sessions({ q, state: state || null, archived, before: next }).then(
       (page) => {
         if (request !== requests.current) return;
-        setRows((known) => [...(known ?? []), ...page.sessions]);
+        page.sessions.forEach(onRow);
+        setRows((known) => withPage(known ?? [], page.sessions));
         setNext(page.next);
+        setCounted(page.waiting);
       },
       (error: unknown) => setProblem(errorMessage(error)),
     );
   };
-  return { rows, more: next !== null, problem, loadMore };
-}
-
-function withRow(rows: readonly SessionRow[], row: SessionRow): SessionRow[] {
-  if (row.archived) return rows.filter(({ id }) => id !== row.id);
-  if (rows.some(({ id }) => id === row.id)) return rows.map((known) => (known.id === row.id ? row : known));
-  const last = rows.at(-1);
-  if (last !== undefined && row.created < last.created) return [...rows]; // the row is on a page not loaded yet
-  return [...rows, row].sort((a, b) => (a.created < b.created ? 1 : -1));
+  const waiting = whole ? rows.filter((row) => needsUser(row.state)).length : counted;
+  return { rows, more, waiting, problem, loadMore };
 }
 
 type Message = { ready: true } | { session: SessionRow } | { deleted: string };

@@ -7,6 +7,7 @@ import type { DiffQuery } from "../../generated/types";
 import { CommentBar } from "./changes/CommentBar";
 import { DiffView } from "./changes/DiffView";
 import { useLineComments } from "./changes/useLineComments";
+import { LookBar } from "../components/diff/LookBar";
 import { RadioGroup } from "../components/RadioGroup";
 import { LoadEarlier } from "./common/LoadEarlier";
 import { Problem } from "../components/Problem";
@@ -61,6 +62,7 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
           />
         )}
         {extent !== "total" && event !== undefined && <span className="faint">since event {event}</span>}
+        <LookBar />
       </div>
       {extent !== "total" && <LoadEarlier session={session} noun={`${extent}s`} />}
       <Problem text={problem || rejectProblem} />

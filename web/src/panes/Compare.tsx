@@ -3,6 +3,7 @@ import { useId, useState } from "react";
 import { stateName } from "../wording/state";
 import { type SessionStore, useSessionPart } from "../store";
 import type { SessionRow } from "../../generated/types";
+import { LookBar } from "../components/diff/LookBar";
 import { RadioGroup } from "../components/RadioGroup";
 import { Empty } from "./common/Empty";
 import { Problem } from "../components/Problem";
@@ -44,6 +45,7 @@ export default function ComparePane({ session }: { session: SessionStore }) {
           ))}
         </select>
         <RadioGroup label="Compare" options={VIEWS} value={view} onChange={setView} />
+        {view === "changes" && <LookBar narrow />}
       </div>
       <p className="faint">They share events 1 to {shared}.</p>
       <div className="compare">

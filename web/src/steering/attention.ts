@@ -1,8 +1,11 @@
 // Tells a user who looks elsewhere that a session needs them or is done: the tab's title and icon, and notifications.
 
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import type { SessionRow } from "../../generated/types";
 import type { AgentState } from "../events";
+import { notify } from "./notifications";
 
+/** handiwork/log/lists/pages.py sorts by the same states. */
 const NEEDS_USER: ReadonlySet<AgentState> = new Set([
   "awaiting_user_confirmation",
   "awaiting_user_input",
@@ -18,7 +21,6 @@ const WORDS: Partial<Record<AgentState, string>> = {
   finished: "The agent has finished",
   rejected: "The agent rejected the task",
 };
-const WANTED = "handiwork:notifications";
 const ICON = "/icon.svg";
 
 export function needsUser(state: AgentState): boolean {
@@ -26,20 +28,34 @@ export function needsUser(state: AgentState): boolean {
 }
 
 /** Keep the tab's title and icon, and notify the user of changes while the page is not looked at. */
-export function useAttention(title: string, state: AgentState): void {
+export function useAttention(id: string, title: string, state: AgentState): void {
   const away = useAway();
   const [unseen, setUnseen] = useState(false);
   const before = useRef(state);
   useEffect(() => {
     const changed = before.current !== state;
     before.current = state;
-    if (!away || !(NEEDS_USER.has(state) || DONE.has(state))) setUnseen(false);
+    if (!away || !isNews(state)) setUnseen(false);
     else if (changed) {
       setUnseen(true);
-      notify(title, WORDS[state] ?? "");
+      notify(id, title, WORDS[state] ?? "");
     }
-  }, [away, state, title]);
+  }, [away, id, state, title]);
   useTab(title, needsUser(state) || unseen);
+}
+
+/** Return a function that takes the rows of sessions, and notifies a user who looks elsewhere if one has changed. */
+export function useListAttention(): (row: SessionRow) => void {
+  const states = useRef(new Map<string, AgentState>());
+  return useCallback(({ id, title, state }: SessionRow) => {
+    const before = states.current.get(id);
+    states.current.set(id, state);
+    if (before !== undefined && before !== state && isNews(state) && isAway()) notify(id, title, WORDS[state] ?? "");
+  }, []);
+}
+
+function isNews(state: AgentState): boolean {
+  return NEEDS_USER.has(state) || DONE.has(state);
 }
 
 /** Set the tab's title, and mark it and the icon if the user is needed. */
@@ -60,39 +76,12 @@ const MARKED_ICON = `data:image/svg+xml,${encodeURIComponent(
     '<circle cx="22" cy="10" r="9" fill="#e5484d" stroke="#fff" stroke-width="2"/></svg>',
 )}`;
 
-function notify(title: string, text: string): void {
-  if (!wanted()) return;
-  const notification = new Notification(text, { body: title, tag: location.pathname });
-  notification.onclick = () => {
-    window.focus();
-    notification.close();
-  };
-}
-
-/** Whether the user wants notifications, and the switch; null if the browser has none. */
-export function useNotifications(): { on: boolean; toggle: () => void } | null {
-  const [on, setOn] = useState(wanted);
-  const toggle = useCallback(() => {
-    if (on) {
-      localStorage.removeItem(WANTED);
-      setOn(false);
-      return;
-    }
-    void Notification.requestPermission().then((permission) => {
-      if (permission !== "granted") return;
-      localStorage.setItem(WANTED, "yes");
-      setOn(true);
-    });
-  }, [on]);
-  return "Notification" in window ? { on, toggle } : null;
-}
-
-function wanted(): boolean {
-  return "Notification" in window && localStorage.getItem(WANTED) === "yes";
-}
-
 function useAway(): boolean {
-  return useSyncExternalStore(subscribe, () => document.visibilityState === "hidden" || !document.hasFocus());
+  return useSyncExternalStore(subscribe, isAway);
+}
+
+function isAway(): boolean {
+  return document.visibilityState === "hidden" || !document.hasFocus();
 }
 
 function subscribe(listener: () => void): () => void {

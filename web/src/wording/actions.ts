@@ -1,6 +1,6 @@
 /** The wording of actions and their outcomes, in cards, questions, the terminal and the timeline. */
 
-import { filesOf } from "../components/patch";
+import { filesOf } from "../components/diff/patch";
 import { type ActionRecord, type CmdStatus, type ObservationRecord, ownFields } from "../events";
 import { bytes, plural } from "./format";
 import { capital, exact, jsonText, outputsText, plain, shortName, taskText, words } from "./text";

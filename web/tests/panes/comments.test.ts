@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filesOf } from "../../src/components/patch";
+import { filesOf } from "../../src/components/diff/patch";
 import { type LineComment, messageOf, withComment } from "../../src/panes/changes/comments";
 
 const PATCH = "--- a/poem.txt\n+++ b/poem.txt\n@@ -1,3 +1,3 @@\n roses\n-are red\n+are pink\n end\n";

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react";
 
-import { Diff, type LineNotes } from "../../components/Diff";
+import { Diff } from "../../components/diff/Diff";
+import type { LineNotes } from "../../components/diff/DiffBlock";
 import type { Diff as DiffAnswer, FileChange } from "../../../generated/types";
 import { Empty } from "../common/Empty";
 import { patches } from "./patches";
@@ -11,11 +12,13 @@ const FEW = 20;
 interface Props {
   diff: DiffAnswer;
   empty: string;
+  /** There is no room for a split view. */
+  narrow?: boolean;
   notes?: LineNotes;
 }
 
 /** A list of changed files beside the changes of all of them or of the chosen one. */
-export function DiffView({ diff, empty, notes }: Props) {
+export function DiffView({ diff, empty, narrow = false, notes }: Props) {
   const [chosen, setChosen] = useState<string | null>(null);
   const parts = useMemo(() => patches(diff.files, diff.patch), [diff]);
   if (diff.files.length === 0) return <Empty>{empty}</Empty>;
@@ -50,19 +53,26 @@ export function DiffView({ diff, empty, notes }: Props) {
       <div className="pane-scroll" tabIndex={0} role="region" aria-label="Changes">
         {shown.length === 0 && <Empty>Too many files to show at once: choose one.</Empty>}
         {shown.map(({ file, patch }) => (
-          <FilePatch key={file.path} file={file} patch={patch} {...(notes && { notes })} />
+          <FilePatch key={file.path} file={file} patch={patch} narrow={narrow} {...(notes && { notes })} />
         ))}
       </div>
     </div>
   );
 }
 
-function FilePatch({ file, patch, notes }: { file: FileChange; patch: string; notes?: LineNotes }) {
+interface PatchProps {
+  file: FileChange;
+  patch: string;
+  narrow: boolean;
+  notes?: LineNotes;
+}
+
+function FilePatch({ file, patch, narrow, notes }: PatchProps) {
   if (file.binary) return <p className="mono">{patch}</p>;
-  if (notes === undefined) return <Diff patch={patch} />;
+  if (notes === undefined) return <Diff patch={patch} narrow={narrow} />;
   const { write, below } = notes;
   // A hunk of a new, deleted or replaced file is the whole file.
-  return <Diff patch={patch} notes={file.kind === "modified" ? notes : { write, below }} />;
+  return <Diff patch={patch} narrow={narrow} notes={file.kind === "modified" ? notes : { write, below }} />;
 }
 
 function FileButton({

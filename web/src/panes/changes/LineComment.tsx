@@ -4,11 +4,12 @@ import { Button } from "../../components/Button";
 interface FormProps {
   label: string;
   text: string;
+  onChange: (text: string) => void;
   onSave: (text: string) => void;
   onCancel: () => void;
 }
 
-export function CommentForm({ label, text, onSave, onCancel }: FormProps) {
+export function CommentForm({ label, text, onChange, onSave, onCancel }: FormProps) {
   const [value, setValue] = useState(text);
   const key = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSave(value);
@@ -24,7 +25,10 @@ export function CommentForm({ label, text, onSave, onCancel }: FormProps) {
         rows={2}
         aria-label={label}
         value={value}
-        onChange={(event) => setValue(event.target.value)}
+        onChange={(event) => {
+          setValue(event.target.value);
+          onChange(event.target.value);
+        }}
         onKeyDown={key}
       />
       <div className="row">

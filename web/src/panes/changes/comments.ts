@@ -1,6 +1,6 @@
 /** Unsent comments on the lines of a session's changes, and the message that takes them to the agent. */
 
-import type { DiffLine } from "../../components/patch";
+import type { DiffLine } from "../../components/diff/patch";
 
 export interface LineComment {
   path: string;

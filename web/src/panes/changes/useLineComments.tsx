@@ -1,7 +1,7 @@
-import { useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { Button } from "../../components/Button";
-import type { LineNotes } from "../../components/Diff";
-import { hunkAt, type DiffFile, type DiffLine } from "../../components/patch";
+import type { LineNotes } from "../../components/diff/DiffBlock";
+import { hunkAt, type DiffFile, type DiffLine } from "../../components/diff/patch";
 import { useAsync } from "../../components/useAsync";
 import type { SessionStore } from "../../store";
 import { commentsOf, type LineComment, lineKey, saveComments, withComment } from "./comments";
@@ -11,6 +11,8 @@ import { CommentForm, SavedComment } from "./LineComment";
 export function useLineComments(session: SessionStore) {
   const [comments, setComments] = useState<LineComment[]>(() => commentsOf(session.id));
   const [open, setOpen] = useState<string | null>(null);
+  /** The text in the open form, which is drawn again in another view or after another file. */
+  const draft = useRef("");
   const [rejected, setRejected] = useState(0);
   const rejecting = useAsync();
   // The saved list, not the drawn one: a comment may have been added since the page was drawn.
@@ -34,30 +36,38 @@ export function useLineComments(session: SessionStore) {
       const text = `I rejected this change, the file is without it:\n${hunk}`;
       if (line) change((list) => withComment(list, file.path, line, text));
     });
-  const notes: LineNotes = {
-    write: (file, line) => setOpen(lineKey(file.path, line)),
-    beside: (file, at) => (
-      <Button kind="quiet" disabled={rejecting.busy} onClick={() => reject(file, at)}>
-        Reject
-      </Button>
-    ),
-    below: (file, line) => {
-      const key = lineKey(file.path, line);
-      const saved = comments.find((comment) => lineKey(comment.path, comment.line) === key);
-      if (key === open) {
-        return (
-          <CommentForm
-            label={`Comment on line ${line.new ?? line.old} of ${file.path}`}
-            text={saved?.text ?? ""}
-            onSave={(text) => write(file, line, text)}
-            onCancel={() => setOpen(null)}
-          />
-        );
-      }
-      if (saved === undefined) return null;
-      return <SavedComment text={saved.text} onEdit={() => setOpen(key)} onRemove={() => remove([saved])} />;
-    },
+  const begin = (key: string) => {
+    draft.current = commentsOf(session.id).find(({ path, line }) => lineKey(path, line) === key)?.text ?? "";
+    setOpen(key);
   };
+  const notes = useMemo<LineNotes>(
+    () => ({
+      write: (file, line) => begin(lineKey(file.path, line)),
+      beside: (file, at) => (
+        <Button kind="quiet" disabled={rejecting.busy} onClick={() => reject(file, at)}>
+          Reject
+        </Button>
+      ),
+      below: (file, line) => {
+        const key = lineKey(file.path, line);
+        const saved = comments.find((comment) => lineKey(comment.path, comment.line) === key);
+        if (key === open) {
+          return (
+            <CommentForm
+              label={`Comment on line ${line.new ?? line.old} of ${file.path}`}
+              text={draft.current}
+              onChange={(value) => (draft.current = value)}
+              onSave={(text) => write(file, line, text)}
+              onCancel={() => setOpen(null)}
+            />
+          );
+        }
+        if (saved === undefined) return null;
+        return <SavedComment text={saved.text} onEdit={() => begin(key)} onRemove={() => remove([saved])} />;
+      },
+    }),
+    [session, comments, open, rejecting.busy],
+  );
   /** `rejected` counts the rejected hunks: each changes the diff. */
   return { comments, notes, problem: rejecting.problem, rejected, remove };
 }

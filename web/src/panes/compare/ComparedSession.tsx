@@ -92,5 +92,5 @@ function Changes({ id, shared, version }: { id: string; shared: number; version:
   const { value, problem } = useLoaded(() => sessionApi(id).diff({ first: shared }), [id, shared, version]);
   if (problem) return <Problem text={problem} />;
   if (!value) return <Empty>Loading…</Empty>;
-  return <DiffView diff={value} empty="No changes since." />;
+  return <DiffView diff={value} empty="No changes since." narrow />;
 }

@@ -4,6 +4,7 @@ import { Code } from "../../components/Code";
 import type { EventRecord } from "../../events";
 import type { SessionStore } from "../../store";
 import { DiffView } from "../changes/DiffView";
+import { LookBar } from "../../components/diff/LookBar";
 import { RadioGroup } from "../../components/RadioGroup";
 import { Empty } from "../common/Empty";
 import { PageView } from "../common/PageView";
@@ -45,6 +46,7 @@ export function PastState({ session, events, at, entry }: Props) {
       <div className="pane-bar">
         <RadioGroup label="Show" options={VIEWS} value={view} onChange={setView} />
         <span className="faint">after event {at}</span>
+        {(view === "step" || view === "total") && <LookBar />}
       </div>
       {view === "event" && (
         <div className="pane-scroll" tabIndex={0} role="region" aria-label="Event">

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filesOf, hunkAt } from "../src/components/patch";
+import { filesOf, hunkAt } from "../../src/components/diff/patch";
 
 test("a patch is read file by file, with the numbers of its lines", () => {
   const files = filesOf(

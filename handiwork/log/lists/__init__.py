@@ -1,0 +1,1 @@
+"""Lists of sessions, and the search in their contents."""

@@ -1,0 +1,35 @@
+// How diffs look: unified or split, with long lines wrapped or not, as the user chose.
+
+import { useSyncExternalStore } from "react";
+import { usePhone } from "../../media";
+
+export interface Look {
+  split: boolean;
+  wrap: boolean;
+}
+
+const KEYS = { split: "handiwork.diff.split", wrap: "handiwork.diff.wrap" };
+
+const listeners = new Set<() => void>();
+
+export function useLook(): Look {
+  const phone = usePhone();
+  const split = useChoice("split") === "yes" && !phone;
+  const wrap = useChoice("wrap");
+  // A phone, or half of a pane, is narrower than most lines.
+  return { split, wrap: wrap === null ? phone || split : wrap === "yes" };
+}
+
+export function choose(part: keyof Look, chosen: boolean): void {
+  localStorage.setItem(KEYS[part], chosen ? "yes" : "no");
+  for (const listener of listeners) listener();
+}
+
+function useChoice(part: keyof Look): string | null {
+  return useSyncExternalStore(subscribe, () => localStorage.getItem(KEYS[part]));
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
