@@ -97,7 +97,8 @@ def test_sessions_are_listed_newest_first(program: Program) -> None:
     program.run(finish())
     program("run", "a second task", "--model", program.script(finish()), "--sandbox", "none")
     rows = program("sessions").stdout.splitlines()
-    assert [re.split(" {2,}", row)[-2:] for row in rows] == [["a second task", "project"], ["greet the world", "project"]]
+    titles = [re.split(" {2,}", row)[-2:] for row in rows]
+    assert titles == [["a second task", "project"], ["greet the world", "project"]]
     title = f"# **Write** {'words ' * 30}"
     program("run", title, "--model", program.script(bash("touch a")), "--sandbox", "none", "--confirm", "always")
     columns = re.split(" {2,}", program("sessions").stdout.splitlines()[0])
