@@ -14,6 +14,9 @@ export interface LineNotes {
   beside?: (file: DiffFile, at: number) => ReactNode;
 }
 
+/** The height of an unwrapped line. */
+const HEIGHT = 1.45;
+
 interface Props extends Block {
   file: DiffFile;
   path: string;
@@ -27,7 +30,7 @@ export const DiffBlock = memo(function DiffBlock({ hunk, rows, file, path, split
   const colours = useColours(box, hunk, path);
   const draw = { file, colours, notes };
   return (
-    <div className="diff-block" ref={box}>
+    <div className="diff-block" ref={box} style={{ containIntrinsicSize: `auto 0 auto ${rows.length * HEIGHT}em` }}>
       {rows.map((row) => (
         <Fragment key={row.at}>
           {split && isTwoSided(row) ? <Sides row={row} {...draw} /> : <Whole row={row} {...draw} />}
