@@ -177,11 +177,11 @@ async def test_changes_are_shown_side_by_side_wrapped_and_coloured_as_the_user_c
     await page.reload()
     await expect(added).to_be_visible()
     await expect(page.get_by_role("radio", name="Split")).to_be_checked()
+    await page.get_by_role("radio", name="Unified").check()
+    await expect(poem.locator(".line.old")).to_have_count(0)
     await expect(wrap).to_be_checked()
     await wrap.uncheck()
     assert await page.evaluate(IS_WIDE)
-    await page.get_by_role("radio", name="Unified").check()
-    await expect(poem.locator(".line.old")).to_have_count(0)
 
 
 async def test_lines_are_commented_and_hunks_rejected_side_by_side(

@@ -46,8 +46,7 @@ interface FileProps {
 
 function FileDiff({ file, path, narrow, notes }: FileProps) {
   const [all, setAll] = useState(false);
-  const look = useLook();
-  const split = look.split && !narrow;
+  const { split, wrap } = useLook(narrow);
   const count = all ? file.lines.length : Math.min(SHOWN, file.lines.length);
   return (
     <section className="diff-file" aria-label={file.path ? `Changes of ${file.path}` : "Changes"}>
@@ -57,7 +56,7 @@ function FileDiff({ file, path, narrow, notes }: FileProps) {
           <span className="deleted">−{file.deleted}</span>
         </header>
       )}
-      <Lines key={String(split)} file={file} path={path} notes={notes} count={count} split={split} wrap={look.wrap} />
+      <Lines key={String(split)} file={file} path={path} notes={notes} count={count} split={split} wrap={wrap} />
       {file.lines.length > count && (
         <Button kind="quiet" onClick={() => setAll(true)}>
           Show {file.lines.length - count} more lines

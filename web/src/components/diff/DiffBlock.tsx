@@ -6,13 +6,16 @@ import type { Block, Row } from "./rows";
 
 /** What a reader writes about the lines of a patch. */
 export interface LineNotes {
-  /** Begin a note on the line. */
+  /** Begin a note on the line; the same function each time, so that only rows with changes are drawn again. */
   write: (file: DiffFile, line: DiffLine) => void;
   /** What stands below the line. */
   below: (file: DiffFile, line: DiffLine) => ReactNode;
   /** What stands beside the header of the hunk at that index of the file's lines. */
   beside?: (file: DiffFile, at: number) => ReactNode;
 }
+
+/** The height of an unwrapped line. */
+const HEIGHT = 1.45;
 
 interface Props extends Block {
   file: DiffFile;
@@ -25,12 +28,17 @@ interface Props extends Block {
 export const DiffBlock = memo(function DiffBlock({ hunk, rows, file, path, split, notes }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const colours = useColours(box, hunk, path);
-  const draw = { file, colours, notes };
   return (
-    <div className="diff-block" ref={box}>
+    <div className="diff-block" ref={box} style={{ containIntrinsicSize: `auto 0 auto ${rows.length * HEIGHT}em` }}>
       {rows.map((row) => (
         <Fragment key={row.at}>
-          {split && isTwoSided(row) ? <Sides row={row} {...draw} /> : <Whole row={row} {...draw} />}
+          {split && isTwoSided(row) ? (
+            <Sides row={row} file={file} colours={colours} write={notes?.write} />
+          ) : (
+            <Whole row={row} file={file} colours={colours} write={notes?.write}>
+              {row.left?.kind === "hunk" && notes?.beside?.(file, row.at)}
+            </Whole>
+          )}
           {row.left && row.left !== row.right && notes?.below(file, row.left)}
           {row.right && notes?.below(file, row.right)}
         </Fragment>
@@ -48,21 +56,23 @@ interface RowProps {
   row: Row;
   file: DiffFile;
   colours: Colours | null;
-  notes: LineNotes | undefined;
+  write: LineNotes["write"] | undefined;
+  /** What stands at the end of the row. */
+  children?: ReactNode;
 }
 
-function Whole({ row: { left: line, at }, file, colours, notes }: RowProps) {
+const Whole = memo(function Whole({ row: { left: line }, file, colours, write, children }: RowProps) {
   if (line === null) return null;
   return (
     <div className={`line ${line.kind}`}>
-      <Numbers line={line} numbers={[line.old, line.new]} onWrite={notes && (() => notes.write(file, line))} />
+      <Numbers line={line} numbers={[line.old, line.new]} onWrite={write && (() => write(file, line))} />
       <Text line={line} pieces={colours?.get(line)} />
-      {line.kind === "hunk" && notes?.beside?.(file, at)}
+      {children}
     </div>
   );
-}
+});
 
-function Sides({ row: { left, right }, file, colours, notes }: RowProps) {
+const Sides = memo(function Sides({ row: { left, right }, file, colours, write }: RowProps) {
   return (["old", "new"] as const).map((side) => {
     const line = side === "old" ? left : right;
     if (line === null) return <div key={side} className={`line ${side} none`} />;
@@ -70,16 +80,12 @@ function Sides({ row: { left, right }, file, colours, notes }: RowProps) {
     const twin = side === "old" && left === right;
     return (
       <div key={side} className={`line ${side} ${line.kind}`} aria-hidden={twin}>
-        <Numbers
-          line={line}
-          numbers={[line[side]]}
-          onWrite={notes && !twin ? () => notes.write(file, line) : undefined}
-        />
+        <Numbers line={line} numbers={[line[side]]} onWrite={write && !twin ? () => write(file, line) : undefined} />
         <Text line={line} pieces={colours?.get(line)} />
       </div>
     );
   });
-}
+});
 
 const Text = memo(function Text({ line, pieces }: { line: DiffLine; pieces: readonly Piece[] | undefined }) {
   return (

@@ -4,12 +4,18 @@ import { choose, useLook } from "./look";
 
 const VIEWS = { unified: "Unified", split: "Split" };
 
-/** Choices of how diffs look. With `narrow` there is no room for a split view. */
+/** Choices of how diffs look; a split view always wraps. */
 export function LookBar({ narrow = false }: { narrow?: boolean }) {
   const phone = usePhone();
-  const { split, wrap } = useLook();
+  const { split, wrap } = useLook(narrow);
   return (
     <div className="row diff-look">
+      {!split && (
+        <label className="check">
+          <input type="checkbox" checked={wrap} onChange={(event) => choose("wrap", event.target.checked)} />
+          Wrap
+        </label>
+      )}
       {!narrow && !phone && (
         <RadioGroup
           label="View of the changes"
@@ -18,10 +24,6 @@ export function LookBar({ narrow = false }: { narrow?: boolean }) {
           onChange={(view) => choose("split", view === "split")}
         />
       )}
-      <label className="check">
-        <input type="checkbox" checked={wrap} onChange={(event) => choose("wrap", event.target.checked)} />
-        Wrap
-      </label>
     </div>
   );
 }

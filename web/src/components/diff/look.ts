@@ -12,12 +12,13 @@ const KEYS = { split: "handiwork.diff.split", wrap: "handiwork.diff.wrap" };
 
 const listeners = new Set<() => void>();
 
-export function useLook(): Look {
+/** Return the look of a diff; one that is `narrow` has no room for a split view. */
+export function useLook(narrow = false): Look {
   const phone = usePhone();
-  const split = useChoice("split") === "yes" && !phone;
+  const split = useChoice("split") === "yes" && !phone && !narrow;
   const wrap = useChoice("wrap");
-  // A phone, or half of a pane, is narrower than most lines.
-  return { split, wrap: wrap === null ? phone || split : wrap === "yes" };
+  // Unwrapped lines on the left would push the right side out of view.
+  return { split, wrap: split || (wrap === null ? phone : wrap === "yes") };
 }
 
 export function choose(part: keyof Look, chosen: boolean): void {

@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
 import { Button } from "../../components/Button";
 import type { LineNotes } from "../../components/diff/DiffBlock";
 import { hunkAt, type DiffFile, type DiffLine } from "../../components/diff/patch";
@@ -36,13 +36,17 @@ export function useLineComments(session: SessionStore) {
       const text = `I rejected this change, the file is without it:\n${hunk}`;
       if (line) change((list) => withComment(list, file.path, line, text));
     });
-  const begin = (key: string) => {
-    draft.current = commentsOf(session.id).find(({ path, line }) => lineKey(path, line) === key)?.text ?? "";
-    setOpen(key);
-  };
+  const begin = useCallback(
+    (file: DiffFile, line: DiffLine) => {
+      const key = lineKey(file.path, line);
+      draft.current = commentsOf(session.id).find((one) => lineKey(one.path, one.line) === key)?.text ?? "";
+      setOpen(key);
+    },
+    [session],
+  );
   const notes = useMemo<LineNotes>(
     () => ({
-      write: (file, line) => begin(lineKey(file.path, line)),
+      write: begin,
       beside: (file, at) => (
         <Button kind="quiet" disabled={rejecting.busy} onClick={() => reject(file, at)}>
           Reject
@@ -63,10 +67,10 @@ export function useLineComments(session: SessionStore) {
           );
         }
         if (saved === undefined) return null;
-        return <SavedComment text={saved.text} onEdit={() => begin(key)} onRemove={() => remove([saved])} />;
+        return <SavedComment text={saved.text} onEdit={() => begin(file, line)} onRemove={() => remove([saved])} />;
       },
     }),
-    [session, comments, open, rejecting.busy],
+    [session, begin, comments, open, rejecting.busy],
   );
   /** `rejected` counts the rejected hunks: each changes the diff. */
   return { comments, notes, problem: rejecting.problem, rejected, remove };
