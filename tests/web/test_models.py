@@ -100,7 +100,7 @@ async def test_a_fork_chooses_among_listed_models(open_window: OpenWindow, progr
     session = api.create(finish(), task="greet")
     await asyncio.to_thread(api.until, session, "finished")
     at = next(event["id"] for event in api.events(session) if event["type"] == "AgentFinishAction")
-    page = await open_window(f"/session/{session.rpartition('/')[2]}?pane=timeline", of=api)
+    page = await open_window(f"/s/{session.rpartition('/')[2]}?pane=timeline", of=api)
     await page.get_by_role("slider", name="Event").fill(str(at))
     await page.get_by_role("button", name="Fork here").click()
     dialog = page.get_by_role("dialog", name=re.compile("^Fork at event"))

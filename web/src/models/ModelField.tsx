@@ -27,7 +27,8 @@ export function ModelField({ value, baseUrl, placeholder = "", hint = "", requir
   const [open, setOpen] = useState(false);
   const [keys, setKeys] = useState(0);
   const { value: available, problem } = useLoaded(() => api.models(), [keys]);
-  const service = serviceOf(value.trim() || placeholder, baseUrl.trim(), available?.models ?? []);
+  const url = baseUrl.trim();
+  const service = serviceOf(value.trim() || (url ? "" : placeholder), url, available?.models ?? []);
   return (
     <>
       <div className="model-field">
@@ -57,7 +58,7 @@ export function ModelField({ value, baseUrl, placeholder = "", hint = "", requir
       {open && (
         <ModelList
           models={available?.models ?? []}
-          baseUrl={baseUrl.trim()}
+          baseUrl={url}
           keys={keys}
           onTaken={() => setKeys(keys + 1)}
           onChoose={(model) => {
