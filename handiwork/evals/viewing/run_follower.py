@@ -23,7 +23,7 @@ SECONDS = 0.5
 """Seconds between two looks into the run's folder."""
 
 SHORT = 300
-"""The most characters of an answer in the list of rollouts."""
+"""The most characters of a text in the list of rollouts."""
 
 log_messages = logging.getLogger("handiwork.evals")
 
@@ -110,6 +110,7 @@ class RunFollower:
 
 def _finished(result: Result, session: str, most: int | None) -> RolloutRow:
     failed = result.outcome in NOT_MEASURED
+    why = result.why if most is None else result.why.strip().rpartition("\n")[2]
     return RolloutRow(
         session=session,
         id=result.id,
@@ -117,7 +118,7 @@ def _finished(result: Result, session: str, most: int | None) -> RolloutRow:
         group=result.group,
         status="failed" if failed else "solved" if result.score == 1 else "unsolved",
         outcome=ending(result),
-        why=_text(result.why, most),
+        why=_text(why, most),
         score=result.score,
         expected=_text(result.expected, most),
         answer=_text(result.answer, most),

@@ -8,7 +8,7 @@ export function Verdict({ session }: { session: string }) {
   const { run, problem } = useRun(session);
   const row = run?.rollouts[0];
   return (
-    <section className="verdict" aria-label="Result of the rollout">
+    <section className="verdict" aria-label="Result of the rollout" tabIndex={0}>
       {row && (
         <>
           <div className="row">

@@ -52,7 +52,7 @@ export function Evaluation({ q, status: wanted }: { q: string; status: string })
         {problem || (rows ? plural(rows.length, "rollout") : "")}
       </p>
       {rows && rows.length > 0 && (
-        <ul className="list sessions" aria-label="Rollouts">
+        <ul className="list sessions rollouts" aria-label="Rollouts">
           {rows.map((row) => (
             <Rollout key={`${row.id} ${row.trial}`} row={row} />
           ))}
@@ -103,7 +103,7 @@ function Rollout({ row }: { row: RolloutRow }) {
           {totals(row)}
         </div>
         <Answers row={row} />
-        {row.status === "failed" && row.why && <div className="faint cut">{exact(row.why.trim())}</div>}
+        {row.status === "failed" && row.why && <div className="faint cut">{exact(row.why)}</div>}
       </div>
       <div className="side">
         <OutcomeBadge row={row} />
