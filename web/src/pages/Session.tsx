@@ -163,8 +163,7 @@ function Connection({ connected, problem }: { connected: boolean; problem: strin
 function useLayoutShortcuts(store: SessionStore, panes: PaneInfo[], show: (pane: string) => void): void {
   const interrupt = () => {
     const { state, read_only } = store.snapshot().info;
-    if (state === "running" && !read_only)
-      store.api.interrupt().catch((error: unknown) => alert(errorMessage(error)));
+    if (state === "running" && !read_only) store.api.interrupt().catch((error: unknown) => alert(errorMessage(error)));
   };
   useShortcuts([
     { keys: "escape", label: "Interrupt: stop the running action, and pause", run: interrupt, always: true },

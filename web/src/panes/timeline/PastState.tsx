@@ -47,7 +47,12 @@ export function PastState({ session, events, at, entry }: Props) {
   return (
     <div className="timeline-past">
       <div className="pane-bar">
-        <RadioGroup label="Show" options={readOnly ? (READ_ONLY as typeof VIEWS) : VIEWS} value={view} onChange={setView} />
+        <RadioGroup
+          label="Show"
+          options={readOnly ? (READ_ONLY as typeof VIEWS) : VIEWS}
+          value={view}
+          onChange={setView}
+        />
         <span className="faint">after event {at}</span>
       </div>
       {view === "event" && (
