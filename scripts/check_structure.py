@@ -41,7 +41,8 @@ LAYERS: dict[str, set[str]] = {
         "skills",
     }
     | {"workspace"},
-    "evals": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "session", "workspace"},
+    "evals": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "session", "workspace"}
+    | {"process", "server"},
     "server": {"agents", "errors", "events", "llm", "log", "process", "session", "settings", "workspace"},
     "cli": {
         "agents",

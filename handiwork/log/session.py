@@ -15,6 +15,9 @@ from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.schema import details, sessions
 from handiwork.log.transaction import Transaction
 
+ROLLOUT = "evaluation"
+"""The owner of sessions that are copies of an evaluation's rollouts."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
@@ -41,6 +44,11 @@ class SessionInfo:
     spent: float | None = None
     added: int | None = None
     deleted: int | None = None
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the session is a copy of a rollout of an evaluation: it can only be read."""
+        return self.owner == ROLLOUT
 
 
 _STEP = 1e-6

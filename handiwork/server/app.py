@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.log.store import Store
@@ -22,6 +22,7 @@ from handiwork.server.api import (
     apply,
     catalog,
     control,
+    evaluation,
     files,
     onboarding,
     permissions,
@@ -30,6 +31,7 @@ from handiwork.server.api import (
     sessions,
 )
 from handiwork.server.api.catalog import RequestMetrics
+from handiwork.server.api.evaluation import FollowedRun
 from handiwork.server.openapi import document
 from handiwork.server.operations import Operation, refusal
 from handiwork.server.previews import hosts
@@ -47,6 +49,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *hosts.OPERATIONS,
     *catalog.OPERATIONS,
     *onboarding.OPERATIONS,
+    *evaluation.OPERATIONS,
 )
 """All operations of the server except the WebSockets."""
 
@@ -63,13 +66,19 @@ POLICY = (
 _FOREVER = "private, max-age=31536000, immutable"
 
 
-def application(data: Path, token: str | None, names: frozenset[str], cookie: str = "handiwork") -> Starlette:
-    """Return the server of a data folder; ``token``, ``names`` and ``cookie`` are those of ``AccessGuard``."""
+def application(
+    data: Path, token: str | None, names: frozenset[str], cookie: str = "handiwork", run: FollowedRun | None = None
+) -> Starlette:
+    """Return the server of a data folder; ``token``, ``names`` and ``cookie`` are those of ``AccessGuard``.
+
+    With a ``run`` of an evaluation, which keeps its store in the data folder, it is the server of the run's rollouts,
+    which can only be read.
+    """
     counters, opened_previews = RequestMetrics(), Previews()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
-        async with Store.open(data) as store:
+        async with Store.open(data) if run is None else run.followed(data) as store:
             app.state.supervisor = SessionSupervisor(store, data)
             await app.state.supervisor.start()
             try:
@@ -81,16 +90,18 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
         return app.state.supervisor
 
     openapi = document(OPERATIONS)
+    operations = [one for one in OPERATIONS if run is None or one.method == "GET"]
+    special: list[BaseRoute] = [terminal.route(supervisor)] if run is None else [Route("/", _to_the_run)]
 
     async def show_document(_: Request) -> Response:
         return JSONResponse(openapi)
 
     app = Starlette(
         routes=[
-            *(operation.route(supervisor) for operation in OPERATIONS),
+            *(operation.route(supervisor) for operation in operations),
             Route("/api/openapi.json", show_document),
             *event_stream.routes(supervisor),
-            terminal.route(supervisor),
+            *special,
             web_app(),
         ],
         middleware=[
@@ -103,6 +114,7 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
     )
     app.state.counters = counters
     app.state.previews = opened_previews
+    app.state.run = run
     return app
 
 
@@ -132,6 +144,10 @@ def web_app(folder: Path = FOLDER) -> Route:
         return Response(files[path], media_type=kind, headers=headers)
 
     return Route("/{path:path}", show)
+
+
+async def _to_the_run(_: Request) -> Response:
+    return RedirectResponse("/eval")
 
 
 async def _not_found(_: Request, error: Exception) -> Response:

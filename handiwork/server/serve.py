@@ -13,6 +13,7 @@ import uvicorn
 
 from handiwork.log.errors import LogError
 from handiwork.server.access import is_loopback, names_of
+from handiwork.server.api.evaluation import FollowedRun
 from handiwork.server.app import application
 from handiwork.server.connections import limited_protocol
 from handiwork.settings import SettingsError
@@ -27,18 +28,23 @@ GRACE = 3
 """Seconds for open requests to finish when the server shuts down."""
 
 
-def serve(data: Path, host: str, port: int, with_token: bool, say: Callable[[str], None]) -> None:
-    """Serve the sessions of a data folder until a signal arrives. Raises SettingsError, LogError."""
+def serve(
+    data: Path, host: str, port: int, with_token: bool, say: Callable[[str], None], run: FollowedRun | None = None
+) -> None:
+    """Serve the sessions of a data folder, or the rollouts of ``run``, until a signal arrives.
+
+    Raises SettingsError, LogError.
+    """
     if not with_token and not is_loopback(host):
         raise SettingsError(f"other machines can reach {host}, so the server needs its token: leave out --no-token")
     token = token_of(data) if with_token else None
     listener = bind(host, port)
     port = int(listener.getsockname()[1])
     url_host = f"[{host}]" if ":" in host else host
-    link = f"http://{url_host}:{port}/"
+    link = f"http://{url_host}:{port}/{'' if run is None else 'eval'}"
     config = uvicorn.Config(
         # Browsers ignore the port for cookies: two servers on one machine would get each other's.
-        application(data, token, names_of(host), f"handiwork-{port}"),
+        application(data, token, names_of(host), f"handiwork-{port}", run),
         http=limited_protocol(),
         ws="websockets-sansio",
         # The server accepts so many connections before it applies its limits on them.

@@ -21,6 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from handiwork.server.access import names_of
+from handiwork.server.api.evaluation import FollowedRun
 from handiwork.server.app import application
 
 PATIENCE = 60.0
@@ -126,11 +127,11 @@ def events_until(socket: ClientConnection, last: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def in_this_process(folder: Path, token: str | None = TOKEN) -> Generator[Api]:
-    """Run the server in a thread."""
+def in_this_process(folder: Path, token: str | None = TOKEN, run: FollowedRun | None = None) -> Generator[Api]:
+    """Run the server, of sessions or of the rollouts of ``run``, in a thread."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        application(folder / "data", token, names_of("127.0.0.1")),
+        application(folder / "data", token, names_of("127.0.0.1"), run=run),
         ws="websockets-sansio",
         log_level="warning",
         timeout_graceful_shutdown=2,

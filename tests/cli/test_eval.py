@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -167,3 +169,18 @@ def test_what_is_wrong_is_said_at_once(program: Program, arguments: list[str], s
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_run_is_served_to_the_browser(program: Program, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert program(*flags(program, data, out), "--limit", "1").returncode == 0
+    command = [HANDIWORK, "eval", "view", str(out)]
+    with subprocess.Popen(command, env=program.environment, stdout=subprocess.PIPE, text=True) as viewer:
+        assert viewer.stdout is not None
+        link = viewer.stdout.readline().strip()
+        address, _, token = link.partition("/eval?token=")
+        with urlopen(Request(f"{address}/api/evaluation", headers={"authorization": f"Bearer {token}"})) as answer:
+            assert [row["id"] for row in json.load(answer)["rollouts"]] == ["sum-0"]
+        viewer.send_signal(signal.SIGINT)
+    missing = program("eval", "view", str(tmp_path))
+    assert (missing.returncode, "it is no run's folder" in missing.stderr) == (2, True)

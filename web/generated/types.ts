@@ -1394,12 +1394,44 @@ export interface RememberCodeAction extends Action {
   episode: CodeEpisode;
 }
 /**
+ * A rollout of a run, finished or running; the totals of a running one are those so far.
+ */
+export interface RolloutRow {
+  session: string;
+  id: string;
+  trial: number;
+  group: string;
+  status: "running" | "solved" | "unsolved" | "failed";
+  outcome: string;
+  why: string;
+  score: number | null;
+  expected: string;
+  answer: string;
+  steps: number;
+  tokens: number;
+  cost: number | null;
+  seconds: number;
+}
+/**
  * The process that runs a session; ``here`` is true for this server.
  */
 export interface RunBy {
   here: boolean;
   host: string;
   pid: number;
+}
+/**
+ * A run of an evaluation: ``total`` counts its rollouts, also those that have not begun.
+ */
+export interface RunView {
+  benchmark: string;
+  split: string;
+  agent: string;
+  model: string;
+  metric: string;
+  folder: string;
+  total: number;
+  rollouts: RolloutRow[];
 }
 /**
  * The branch that has the session's changes and commits.
@@ -1440,6 +1472,7 @@ export interface SessionRow {
   parent_event: number;
   head: number;
   archived: boolean;
+  read_only: boolean;
   spent: number | null;
   added: number | null;
   deleted: number | null;
@@ -1486,6 +1519,7 @@ export interface SessionView {
   parent_event: number;
   head: number;
   archived: boolean;
+  read_only: boolean;
   spent: number | null;
   added: number | null;
   deleted: number | null;
@@ -2049,6 +2083,12 @@ export interface RejectedHunk {
  */
 export interface RepositoryAddress {
   url: string;
+}
+/**
+ * The rollouts to show: all, with shortened answers, or that of a session, with whole answers.
+ */
+export interface RolloutQuery {
+  session?: string;
 }
 /**
  * A change of a session in lists; fields left out stay as they are.

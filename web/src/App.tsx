@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { Shortcuts } from "./components/Shortcuts";
 import { press, useShortcuts } from "./keyboard";
+import { Evaluation } from "./pages/Evaluation";
 import { FirstRun } from "./pages/FirstRun";
 import { SessionPage } from "./pages/Session";
 import { Sessions } from "./pages/Sessions";
@@ -18,6 +19,7 @@ export function App() {
     <>
       {page.name === "sessions" && <Sessions q={page.q} state={page.state} archived={page.archived} />}
       {page.name === "first-run" && <FirstRun />}
+      {page.name === "evaluation" && <Evaluation q={page.q} status={page.status} />}
       {page.name === "session" && <SessionPage key={page.id} id={page.id} pane={page.pane} />}
       {help && <Shortcuts onClose={() => setHelp(false)} />}
     </>

@@ -36,6 +36,7 @@ import type {
   Ports,
   Posted,
   PullRequestProposal,
+  RunView,
   SessionBranch,
   SessionPage,
   SessionView,
@@ -125,6 +126,8 @@ export const api = {
   setKey: (key: ModelKey) => json<KeyTaken>("POST", "/api/models/key", {}, key),
   /** Set the model of new sessions. */
   chooseModel: (choice: ModelChoice) => json<SettingsView>("PATCH", "/api/settings", {}, choice),
+  /** The run of an evaluation that the server shows, with all rollouts or that of one session. */
+  evaluation: (session = "") => json<RunView>("GET", "/api/evaluation", { session }),
   /** Create a small repository with a bug, for a first task. */
   createDemo: () => json<Demo>("POST", "/api/demo"),
   /** Store a picture (PNG or JPEG) for a message. */

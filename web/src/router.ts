@@ -5,6 +5,7 @@ import { useSyncExternalStore } from "react";
 export type Page =
   | { name: "sessions"; q: string; state: string; archived: boolean }
   | { name: "first-run" }
+  | { name: "evaluation"; q: string; status: string }
   | { name: "session"; id: string; pane: string; event: number | null };
 
 export function pageOf(address: { pathname: string; search: string }): Page {
@@ -16,6 +17,7 @@ export function pageOf(address: { pathname: string; search: string }): Page {
     return { name: "session", id, pane: query.get("pane") ?? "", event: event > 0 ? event : null };
   }
   const query = new URLSearchParams(address.search);
+  if (first === "eval") return { name: "evaluation", q: query.get("q") ?? "", status: query.get("status") ?? "" };
   return {
     name: "sessions",
     q: query.get("q") ?? "",
@@ -39,6 +41,12 @@ export function listPath(q: string, state: string, archived: boolean): string {
     ...(archived && { archived: "true" }),
   }).toString();
   return query ? `/?${query}` : "/";
+}
+
+/** The list of an evaluation's rollouts. */
+export function evaluationPath(q = "", status = ""): string {
+  const query = new URLSearchParams({ ...(q && { q }), ...(status && { status }) }).toString();
+  return query ? `/eval?${query}` : "/eval";
 }
 
 const NAVIGATION = "handiwork:navigation";

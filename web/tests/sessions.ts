@@ -22,6 +22,7 @@ const INFO: SessionView = {
   model: "scripted",
   workspace: "/workspace",
   archived: false,
+  read_only: false,
   spent: null,
   added: null,
   deleted: null,

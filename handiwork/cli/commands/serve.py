@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -47,10 +48,16 @@ def serve(
     if data is not None:
         os.environ["HANDIWORK_DATA"] = str(data.expanduser().absolute())
     with temporary_dir() as private:
-        serve(data_dir(), host, port, not no_token, lambda link: _announce(link, private))
+        serve(data_dir(), host, port, not no_token, lambda link: announce(link, private, *_advice(link)))
 
 
-def _announce(link: str, private: Path) -> None:
+def _advice(link: str) -> Iterator[str]:
+    if urlsplit(link).query:
+        yield "anyone with the link can use your sessions: keep it to yourself"
+    yield "Ctrl-C ends the server; its sessions resume when it starts again"
+
+
+def announce(link: str, private: Path, *advice: str) -> None:
     """Print the link; at a terminal, also say what to do with it, and open it if there is a display."""
     typer.echo(link)
     if not sys.stdout.isatty():
@@ -65,7 +72,5 @@ def _announce(link: str, private: Path) -> None:
         lines = [f"on your own machine, run `{tunnel} THIS_MACHINE`, then open the link above in your browser there"]
     else:
         lines = ["open the link above in your browser"]
-    if address.query:
-        lines.append("anyone with the link can use your sessions: keep it to yourself")
-    for line in [*lines, "Ctrl-C ends the server; its sessions resume when it starts again"]:
+    for line in [*lines, *advice]:
         typer.echo(f"handiwork: {line}", err=True)

@@ -118,14 +118,9 @@ def _rollouts(folder: Path, rollouts: Sequence[ShownRollout]) -> Iterator[dict[s
             "ended": ending(result),
             "why": trajectory.harmless(result.why),
             "answer": trajectory.harmless(result.answer),
-            "expected": trajectory.harmless(_expected(result)),
+            "expected": trajectory.harmless(result.expected),
             "details": trajectory.harmless(json.dumps(result.details, ensure_ascii=False, indent=1)),
             "flaky": FLAKY if one.flaky else "",
             "file": path,
             "moments": trajectory.read(folder / path) if path and (folder / path).is_file() else [],
         }
-
-
-def _expected(result: Result) -> str:
-    """Return the right answer, which benchmarks put into the details; "" if there is no single one."""
-    return str(result.details.get("truth", ""))

@@ -90,6 +90,11 @@ class Result(Model):
         return self.model_copy(update={name: getattr(previous, name) + getattr(self, name) for name in names})
 
     @property
+    def expected(self) -> str:
+        """The right answer, which benchmarks put into the details; "" if there is no single one."""
+        return str(self.details.get("truth", ""))
+
+    @property
     def key(self) -> tuple[str, int]:
         """The unique key of the rollout in its run."""
         return self.id, self.trial

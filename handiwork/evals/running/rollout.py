@@ -10,7 +10,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,11 +56,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RolloutJob:
-    """A rollout to execute: ``budget`` is its share of the run's budget in USD, None for no cap."""
+    """A rollout to execute: ``budget`` is its share of the run's budget in USD, None for no cap.
+
+    ``name`` begins the names of its folders, one for each attempt. Agents see the path of their workspace: a name
+    derived from the instance could reveal the answer.
+    """
 
     instance: Instance
     trial: int
     budget: float | None = None
+    name: str = field(default_factory=lambda: secrets.token_hex(8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +124,7 @@ async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
     began, attempt, spent = time.monotonic(), 0, dict.fromkeys(COSTS, 0.0)
     while True:
         attempt += 1
-        # Agents see the path of their workspace: a name derived from the instance could reveal the answer.
-        folder = parent / secrets.token_hex(8)
+        folder = parent / f"{job.name}{attempt}"
         done = await _attempt(conditions, benchmark, job, folder)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         spent = {name: cost + getattr(done.result, name) for name, cost in spent.items()}

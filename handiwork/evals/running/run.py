@@ -15,6 +15,7 @@ from pathlib import Path
 
 from handiwork.errors import Exit, HandiworkError
 from handiwork.evals.benchmark import Benchmark, Instance
+from handiwork.evals.running import underway
 from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
@@ -96,6 +97,7 @@ class Run:
         """
         with _run_lock(self._out):
             (self._out / TRAJECTORIES).mkdir(exist_ok=True)
+            underway.clear(self._out)
             try:
                 jobs = deque(self._keys())
                 with _work_folder(self._out) as work:
@@ -132,8 +134,10 @@ class Run:
                 return
             one, trial = jobs.popleft()
             with self._budget.reserved() as budget:
-                done = await execute(RolloutJob(self._instances[one], trial, budget))
-                self._record(done)
+                job = RolloutJob(self._instances[one], trial, budget)
+                with underway.noted(self._out, job):
+                    done = await execute(job)
+                    self._record(done)
             if done.result.outcome == "stopped":
                 jobs.append((one, trial))  # its share was spent, but perhaps not the run's budget
 
@@ -167,7 +171,7 @@ def _work_folder(out: Path) -> Generator[Path]:
     Agents see the path of their workspace: the run's own folder would reveal the benchmark. The run's folder has a link
     to it, so that the next process can remove the files of a killed one.
     """
-    link = out / "work"
+    link = out / underway.WORK
     if link.is_symlink():
         shutil.rmtree(link.readlink(), ignore_errors=True)
         link.unlink()

@@ -125,6 +125,7 @@ class SessionRow(Shape):
     parent_event: int
     head: int = Field(description="the id of the last event")
     archived: bool
+    read_only: bool = Field(description="it is a rollout of an evaluation")
     spent: float | None = Field(description="USD at the end of the last run; null is unknown")
     added: int | None = Field(description="lines of the changes at the end of the last run; null is unknown")
     deleted: int | None

@@ -14,7 +14,8 @@ import { useFold } from "./folds";
 import { groupLine, isFoldable, type StepParts, stepLine } from "./steps";
 
 /** Asks how to fork the session at an event. */
-export type Fork = (event: number) => void;
+/** Null in a session that can only be read. */
+export type Fork = ((event: number) => void) | null;
 
 interface Props extends StepParts {
   /** The output so far of a running action. */
@@ -95,6 +96,7 @@ export function Group({ group, onOpen }: { group: GroupRow; onOpen: (open: boole
 
 /** The number of a step, which forks the session at the step's end. */
 export function EventNumber({ event, onFork }: { event: number; onFork: Fork }) {
+  if (onFork === null) return <span className="chat-id digits">{event}</span>;
   return (
     <button
       type="button"

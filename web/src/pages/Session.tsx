@@ -10,11 +10,11 @@ import { Tabs } from "../components/Tabs";
 import { ThemeSwitch } from "../components/ThemeSwitch";
 import { useShortcuts } from "../keyboard";
 import { usePhone } from "../media";
-import { PANES } from "../panes";
-import { go, sessionPath } from "../router";
+import { type PaneInfo, PANES, READ_ONLY_PANES } from "../panes";
+import { evaluationPath, go, sessionPath } from "../router";
 import { useAttention } from "../steering/attention";
 import { NotificationSwitch } from "../steering/notifications";
-import { SessionStore, useSession } from "../store";
+import { SessionStore, useSession, useSessionPart } from "../store";
 
 /** A session, followed while its page is open. */
 export function SessionPage({ id, pane }: { id: string; pane: string }) {
@@ -58,10 +58,13 @@ export function SessionPage({ id, pane }: { id: string; pane: string }) {
 function Layout({ store, pane }: { store: SessionStore; pane: string }) {
   const phone = usePhone();
   const [width, setWidth] = useState(46);
-  const tabs = phone ? [CHAT, ...PANES] : PANES;
-  const shown = tabs.find((tab) => tab.name === pane) ?? tabs[0];
+  const readOnly = useSessionPart(store, (now) => now.info.read_only);
+  const panes = readOnly ? READ_ONLY_PANES : PANES;
+  const tabs = phone ? [CHAT, ...panes] : panes;
+  const first = readOnly && !phone ? tabs.find((tab) => tab.name === "timeline") : tabs[0];
+  const shown = tabs.find((tab) => tab.name === pane) ?? first;
   const show = (name: string) => go(sessionPath(store.id, name), true);
-  useLayoutShortcuts(store, show);
+  useLayoutShortcuts(store, panes, show);
   return (
     <div className="session">
       <TitleBar store={store} />
@@ -92,17 +95,27 @@ function TitleBar({ store }: { store: SessionStore }) {
   return (
     <>
       <header className="bar">
-        <Link className="button quiet" to="/" aria-label="All sessions">
-          ← <span className="wide-only">Sessions</span>
-        </Link>
+        {info.read_only ? (
+          <Link className="button quiet" to={evaluationPath()} aria-label="All rollouts">
+            ← <span className="wide-only">Rollouts</span>
+          </Link>
+        ) : (
+          <Link className="button quiet" to="/" aria-label="All sessions">
+            ← <span className="wide-only">Sessions</span>
+          </Link>
+        )}
         <h1 className="cut grow" title={info.title}>
           {info.title}
         </h1>
         <span className="faint cut wide-only" title={info.model}>
           {info.model}
         </span>
-        <StateBadge state={info.state} />
-        <NotificationSwitch when="the session needs me or is done" />
+        {!info.read_only && (
+          <>
+            <StateBadge state={info.state} />
+            <NotificationSwitch when="the session needs me or is done" />
+          </>
+        )}
         <span className="wide-only">
           <ThemeSwitch />
         </span>
@@ -128,16 +141,16 @@ function Connection({ connected, problem }: { connected: boolean; problem: strin
   );
 }
 
-function useLayoutShortcuts(store: SessionStore, show: (pane: string) => void): void {
+function useLayoutShortcuts(store: SessionStore, panes: PaneInfo[], show: (pane: string) => void): void {
   const interrupt = () => {
-    if (store.snapshot().info.state === "running")
-      store.api.interrupt().catch((error: unknown) => alert(errorMessage(error)));
+    const { state, read_only } = store.snapshot().info;
+    if (state === "running" && !read_only) store.api.interrupt().catch((error: unknown) => alert(errorMessage(error)));
   };
   useShortcuts([
     { keys: "escape", label: "Interrupt: stop the running action, and pause", run: interrupt, always: true },
     { keys: "ctrl+.", label: "Interrupt, even if Escape closes something", run: interrupt, always: true },
     { keys: "g", label: "All sessions", run: () => go("/") },
-    ...PANES.slice(0, 9).map(({ name, title }, index) => ({
+    ...panes.slice(0, 9).map(({ name, title }, index) => ({
       keys: `alt+${index + 1}`,
       label: `Show ${title}`,
       run: () => show(name),

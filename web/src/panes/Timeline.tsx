@@ -4,7 +4,7 @@ import { Button } from "../components/Button";
 import { RadioGroup } from "../components/RadioGroup";
 import { ForkDialog } from "../fork/ForkDialog";
 import { go, sessionPath, usePage } from "../router";
-import type { SessionStore } from "../store";
+import { type SessionStore, useSessionPart } from "../store";
 import { Empty } from "./common/Empty";
 import { EntryList } from "./timeline/EntryList";
 import { type Entry, type Filter, filtered, FILTERS, positionOf, snapped } from "./timeline/outline";
@@ -37,6 +37,7 @@ export default function TimelinePane({ session }: { session: SessionStore }) {
     const entry = shown[position];
     return entry === undefined ? null : () => choose(entry.end);
   };
+  const readOnly = useSessionPart(session, (now) => now.info.read_only);
   const [forking, setForking] = useState(false);
   if (head === 0) return <Empty>No events yet.</Empty>;
   return (
@@ -48,7 +49,7 @@ export default function TimelinePane({ session }: { session: SessionStore }) {
           onChange={scrub}
           onStep={{ previous: step(chosen < 0 ? position : chosen - 1), next: step(position + 1) }}
         />
-        <Button onClick={() => setForking(true)}>Fork here…</Button>
+        {!readOnly && <Button onClick={() => setForking(true)}>Fork here…</Button>}
       </div>
       <div className="pane-bar timeline-filter">
         <RadioGroup label="Filter" options={FILTERS} value={filter} onChange={setFilter} />

@@ -22,6 +22,11 @@ export const PANES: PaneInfo[] = Object.entries(MODULES)
   .map(({ title, load }) => ({ name: title.toLowerCase(), title, load }))
   .sort((one, other) => position(one.title) - position(other.title));
 
+/** The panes that need nothing but the events: those of a session that can only be read. */
+export const READ_ONLY_PANES = PANES.filter(({ name }) =>
+  ["notebook", "browser", "plan", "timeline", "cost"].includes(name),
+);
+
 function position(title: string): number {
   const index = ORDER.indexOf(title);
   return index < 0 ? ORDER.length : index;

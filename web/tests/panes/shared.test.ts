@@ -16,6 +16,7 @@ const row = (id: string, head: number, parent: string | null = null, parent_even
   created: "",
   updated: "",
   archived: false,
+  read_only: false,
   spent: null,
   added: null,
   deleted: null,

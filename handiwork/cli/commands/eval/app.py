@@ -183,6 +183,17 @@ def report(folders: Folders, paper: Paper = None, as_json: AsJson = False) -> No
     """Rewrite report.md, report.json and report.html of a run, and show the report; or show a paper's tables."""
 
 
+@command(app, "eval.view:view")
+def view(
+    folder: Folder,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
+) -> None:
+    """Serve a page with the rollouts of a run, also while it goes on, and print the link to open in a browser.
+
+    It lists the rollouts with the expected answer beside the given one, and shows each as a session.
+    """
+
+
 @command(app, "eval.commands:compare")
 def compare(first: Folder, second: Folder, as_json: AsJson = False) -> None:
     """Compare two runs by instance: difference, exact McNemar test, paired bootstrap, instances that flipped."""

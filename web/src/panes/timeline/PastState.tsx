@@ -2,7 +2,7 @@ import { useState } from "react";
 
 import { Code } from "../../components/Code";
 import type { EventRecord } from "../../events";
-import type { SessionStore } from "../../store";
+import { type SessionStore, useSessionPart } from "../../store";
 import { DiffView } from "../changes/DiffView";
 import { LookBar } from "../../components/diff/LookBar";
 import { RadioGroup } from "../../components/RadioGroup";
@@ -23,6 +23,9 @@ const VIEWS = {
 };
 type ViewName = keyof typeof VIEWS;
 
+/** Those of a session that can only be read: its files are gone. */
+const READ_ONLY = { event: VIEWS.event, browser: VIEWS.browser };
+
 /** Milliseconds the slider must rest before the state is loaded. */
 const REST = 200;
 /** The most events searched for a page of the browser. */
@@ -40,11 +43,17 @@ interface Props {
 /** The entry's events, and the files, changes and browser after them. */
 export function PastState({ session, events, at, entry }: Props) {
   const [view, setView] = useState<ViewName>("event");
+  const readOnly = useSessionPart(session, (now) => now.info.read_only);
   const settled = useSettled(at, REST);
   return (
     <div className="timeline-past">
       <div className="pane-bar">
-        <RadioGroup label="Show" options={VIEWS} value={view} onChange={setView} />
+        <RadioGroup
+          label="Show"
+          options={readOnly ? (READ_ONLY as typeof VIEWS) : VIEWS}
+          value={view}
+          onChange={setView}
+        />
         <span className="faint">after event {at}</span>
         {(view === "step" || view === "total") && <LookBar />}
       </div>
