@@ -89,6 +89,15 @@ test("an overwritten line is removed without its colours, and control characters
   ]);
 });
 
+test("a colour after a true colour is its own", () => {
+  const spans = ansiSpans("\x1b[38;2;250;250;120ma\x1b[0m\x1b[38;5;21mb\x1b[91mc\x1b[48;2;1;2;3md\x1b[49;41me");
+  expect(spans.map(({ style }) => style)).toEqual(
+    ["38;2;250;250;120", "38;5;21", "91", "91;48;2;1;2;3", "91;41"].map(
+      (code) => ansiSpans(`\x1b[${code}mx`)[0]?.style,
+    ),
+  );
+});
+
 test("colours with colons are kept, and inverted text has a background", () => {
   expect(ansiSpans("\x1b[38:5:1mred\x1b[0m\x1b[7;32mgreen")).toEqual([
     { text: "red", className: "ansi-red" },

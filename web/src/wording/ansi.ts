@@ -29,7 +29,8 @@ export function ansiSpans(text: string): AnsiSpan[] {
 /** The colour that Anser names ansi-red, ansi-bright-red, ansi-palette-123 or ansi-truecolor; null is the default. */
 function colourOf(name: string | null, truecolour: string | null): Rgb | null {
   if (!name) return null;
-  if (truecolour) return truecolour.split(",").map(Number) as unknown as Rgb;
+  // Anser keeps the last true colour beside the names of later colours.
+  if (name === "ansi-truecolor") return (truecolour ?? "").split(",").map(Number) as unknown as Rgb;
   const [, kind, last = ""] = name.split("-");
   if (kind === "palette") return paletteColour(Number(last));
   return paletteColour(kind === "bright" ? 8 + NAMES.indexOf(last) : NAMES.indexOf(kind ?? ""));
