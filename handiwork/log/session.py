@@ -74,7 +74,7 @@ def select_sessions() -> Select[Any]:
     return select(sessions, *columns).select_from(sessions.outerjoin(details, details.c.session == sessions.c.id))
 
 
-def info(row: Mapping[str, Any]) -> SessionInfo:
+def info(row: Mapping[Any, Any]) -> SessionInfo:
     """Return the row of the sessions table as a SessionInfo."""
     fields = dict[str, Any](row)
     fields["archived"] = bool(fields["archived"])

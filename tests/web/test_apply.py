@@ -119,9 +119,17 @@ async def test_the_changes_are_taken_as_a_branch_and_as_a_patch(
     await expect(page.get_by_role("tabpanel")).to_contain_text(f"The changes are on the branch {branch}.")
     assert git(project, "show", f"{branch}:poem.txt") == "roses are pink\nviolets are blue\n"
     assert git(project, "status", "--porcelain") == ""
-    async with page.expect_download() as download:
-        await bar.get_by_role("link", name="Download a patch").click()
-    patch = (await (await download.value).path()).read_bytes()
+    banner = state_of(page)
+    await expect(banner).not_to_contain_text("on the branch")
+    await banner.get_by_role("button", name="Make a branch").click()
+    await expect(banner).to_contain_text(f"The changes are on the branch {branch}")
+    patches: list[bytes] = []
+    for place in (banner, bar):
+        async with page.expect_download() as download:
+            await place.get_by_role("link", name="Download a patch").click()
+        patches.append((await (await download.value).path()).read_bytes())
+    patch = patches[0]
+    assert patches[1] == patch
     subprocess.run(["git", "apply", "-"], cwd=project, input=patch, check=True)
     assert "pink" in (project / "poem.txt").read_text()
 

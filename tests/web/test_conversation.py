@@ -127,6 +127,21 @@ async def test_the_number_of_a_step_forks_at_the_end_of_the_step(open_window: Op
     assert api.http.get(f"/api/sessions/{fork}/files/content", params={"path": "number"}).text == "two\n"
 
 
+async def test_the_number_of_a_message_forks_after_it_on_a_phone_too_as_does_that_of_a_closed_step(
+    open_window: OpenWindow, api: Api
+) -> None:
+    session = await finished(api, bash("echo one"))
+    numbers = {event["type"]: event["id"] for event in reversed(api.events(session))}
+    page = await page_of(open_window, session)
+    await page.set_viewport_size({"width": 390, "height": 800})
+    for number in (numbers["MessageAction"], numbers["CmdRunAction"]):
+        await page.get_by_role("button", name=f"Fork after event {number}", exact=True).click()
+        dialog = page.get_by_role("dialog", name="Fork at event")
+        await expect(dialog).to_be_visible()
+        await dialog.get_by_role("button", name="Close").click()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 async def test_the_timeline_has_an_entry_for_an_action_and_its_result(open_window: OpenWindow, api: Api) -> None:
     session = await finished(api, bash("true"), bash("exit 3"), bash("echo done"))
     events = api.events(session)

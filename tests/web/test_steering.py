@@ -114,7 +114,7 @@ async def test_nothing_is_changed_before_the_plan_is_accepted(open_window: OpenW
 async def test_the_mode_and_the_limits_are_changed_while_a_command_runs(open_window: OpenWindow, api: Api) -> None:
     session = api.create(bash("until [ -e go ]; do sleep 0.1; done"), bash("touch a"), bash("touch b"), finish())
     page = await page_of(open_window, session)
-    await expect(state_of(page)).to_contain_text("Running")
+    await expect(state_of(page)).to_contain_text("running")
     await state_of(page).get_by_role("button", name="Permissions").click()
     dialog = page.get_by_role("dialog", name="What the agent may do")
     await dialog.get_by_label("Ask for approval").select_option("always")
@@ -139,7 +139,7 @@ async def test_a_message_waits_or_interrupts(open_window: OpenWindow, api: Api) 
     await message.fill("Do it later.")
     await page.get_by_role("button", name="Send").click()
     await expect(conversation_of(page)).to_contain_text("Do it later.")
-    await expect(state_of(page)).to_contain_text("Running")
+    await expect(state_of(page)).to_contain_text("running")
     await message.fill("Stop it now.")
     await message.press("Control+Enter")
     await expect(state_of(page)).to_contain_text("Finished")
@@ -172,3 +172,45 @@ async def test_the_tab_and_a_notification_call_the_user_back(open_window: OpenWi
     await page.evaluate("window.looking = true; window.dispatchEvent(new Event('focus'))")
     await expect(page).to_have_title("Wait for me · Handiwork")
     await expect(icon).to_have_attribute("href", "/icon.svg")
+
+
+async def test_the_list_notifies_of_its_sessions_and_of_none_where_the_browser_lets_no_page_notify(
+    open_window: OpenWindow, api: Api
+) -> None:
+    wait = bash("until [ -e go ]; do sleep 0.1; done")
+    sessions = [api.create(wait, finish(), title=f"Wait in the list {number}") for number in range(2)]
+    page = await open_window("/")
+    await page.context.grant_permissions(["notifications"])
+    await page.add_init_script(SPY)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    await page.goto("/")
+    await page.get_by_role("button", name="Notify me").click()
+    await expect(page.get_by_role("button", name="Stop notifying me")).to_be_visible()
+    first, second = (page.get_by_role("listitem").filter(has_text=f"Wait in the list {number}") for number in range(2))
+    await expect(first).to_contain_text("running")
+    await expect(second).to_contain_text("running")
+    await page.evaluate("Object.defineProperty(document, 'hasFocus', {value: () => false})")
+
+    await asyncio.to_thread(api.http.put, f"{sessions[0]}/files/content", params={"path": "go"}, content=b"")
+    await expect(first).to_contain_text("finished")
+    assert await page.evaluate("window.shown") == ["The agent has finished: Wait in the list 0"]
+
+    android = "window.Notification = class { constructor() { window.refused = true; throw new TypeError('Illegal'); } }"
+    await page.evaluate(android)
+    await asyncio.to_thread(api.http.put, f"{sessions[1]}/files/content", params={"path": "go"}, content=b"")
+    await expect(second).to_contain_text("finished")
+    assert await page.evaluate("window.refused")
+    assert errors == []
+
+
+async def test_the_bars_of_the_chat_begin_where_its_text_begins(open_window: OpenWindow, api: Api) -> None:
+    session = api.create(finish("1. Look."), plan_mode=True)
+    page = await page_of(open_window, session)
+    await page.set_viewport_size({"width": 2560, "height": 1200})
+    bar = page.get_by_role("region", name="Plan mode")
+    text = await bar.locator("p, strong, button").first.bounding_box()
+    state = await state_of(page).locator(".chat-state").bounding_box()
+    assert text is not None
+    assert state is not None
+    assert abs(text["x"] - state["x"]) < 2

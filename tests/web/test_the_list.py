@@ -7,6 +7,8 @@ import asyncio
 import pytest
 from playwright.async_api import expect
 
+from handiwork.events.action import AgentState
+from handiwork.log.store import Store
 from scripts.harness.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
 
@@ -75,3 +77,35 @@ async def test_sessions_that_need_the_user_come_first_and_several_are_deleted(
     await expect(page.get_by_text("No session matches.")).to_be_visible()
     await page.reload()
     await expect(page.get_by_label("State")).to_have_value("finished")
+
+
+async def test_an_old_session_that_needs_the_user_is_first_and_counted_on_a_list_of_several_pages(
+    open_window: OpenWindow, api: Api, session: str
+) -> None:
+    async def make() -> list[str]:
+        async with Store.open(api.folder / "data") as store:
+            states: list[AgentState] = ["awaiting_user_input", *(["finished"] * 53), "running"]
+            return [
+                (await store.create(agent="A", model="m", title=f"paged {number}", state=state)).id
+                for number, state in enumerate(states)
+            ]
+
+    ids = await asyncio.to_thread(lambda: asyncio.run(make()))
+    page = await open_window("/?q=paged")
+    links = page.get_by_role("main").get_by_role("listitem").get_by_role("link")
+    await expect(links).to_have_count(50)
+    await expect(links.first).to_have_text("paged 0")
+    await expect(page).to_have_title("● (1) Sessions · Handiwork")
+    await page.get_by_role("button", name="Show more").click()
+    await expect(links).to_have_text(["paged 0", *(f"paged {number}" for number in range(54, 0, -1))])
+    await expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+
+    async def change() -> None:
+        async with Store.open(api.folder / "data") as store:
+            await store.update(ids[1], state="awaiting_user_confirmation")
+
+    await asyncio.to_thread(lambda: asyncio.run(change()))
+    await expect(links.first).to_have_text("paged 1")
+    await expect(page).to_have_title("● (2) Sessions · Handiwork")
+    for one in ids:
+        await asyncio.to_thread(api.http.delete, f"/api/sessions/{one}")

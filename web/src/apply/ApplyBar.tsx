@@ -3,11 +3,11 @@
 import { useState } from "react";
 import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
-import { useAsync } from "../components/useAsync";
 import type { SessionStore } from "../store";
 import { ApplyDialog } from "./ApplyDialog";
 import { PullRequestDialog } from "./PullRequestDialog";
 import { useApplyPreview } from "./useApplyPreview";
+import { useBranch } from "./useBranch";
 import { useUndo } from "./useUndo";
 import { pendingCount } from "./wording";
 
@@ -15,14 +15,8 @@ import { pendingCount } from "./wording";
 export function ApplyBar({ store, changed }: { store: SessionStore; changed: boolean }) {
   const { value: preview } = useApplyPreview(store);
   const [dialog, setDialog] = useState<"apply" | "request" | null>(null);
-  const [branch, setBranch] = useState("");
-  const making = useAsync();
+  const making = useBranch(store);
   const undoing = useUndo(store);
-  const make = () =>
-    making.run(async () => {
-      setBranch("");
-      setBranch((await store.api.branch()).branch);
-    });
   const applicable = preview !== null && pendingCount(preview) > 0;
   const noun = preview?.request ?? "pull request";
   const close = () => setDialog(null);
@@ -39,7 +33,7 @@ export function ApplyBar({ store, changed }: { store: SessionStore; changed: boo
         )}
         {changed && preview && <Button onClick={() => setDialog("request")}>Open a {noun}</Button>}
         {changed && preview && (
-          <Button disabled={making.busy} onClick={make}>
+          <Button disabled={making.busy} onClick={making.make}>
             Make a branch
           </Button>
         )}
@@ -50,14 +44,8 @@ export function ApplyBar({ store, changed }: { store: SessionStore; changed: boo
         )}
       </div>
       <Problem text={undoing.problem || making.problem} />
-      <p role="status" className={branch || undoing.said ? "apply-said" : "hidden"}>
-        {branch ? (
-          <>
-            The changes are on the branch <code>{branch}</code>. Your files and your current branch stay as they are.
-          </>
-        ) : (
-          undoing.said
-        )}
+      <p role="status" className={making.said || undoing.said ? "apply-said" : "hidden"}>
+        {making.said || undoing.said}
       </p>
       {dialog === "apply" && <ApplyDialog store={store} onClose={close} />}
       {dialog === "request" && <PullRequestDialog store={store} noun={noun} onClose={close} />}

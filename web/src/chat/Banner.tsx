@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { ApplyDialog } from "../apply/ApplyDialog";
 import { PullRequestDialog } from "../apply/PullRequestDialog";
 import { useApplyPreview } from "../apply/useApplyPreview";
+import { useBranch } from "../apply/useBranch";
 import { useUndo } from "../apply/useUndo";
 import { changedCount, pendingCount, whereText } from "../apply/wording";
 import { Button } from "../components/Button";
@@ -30,6 +31,7 @@ export function Banner({ store }: { store: SessionStore }) {
   const { busy, problem, run } = useAsync();
   const { value: preview } = useApplyPreview(store);
   const undoing = useUndo(store);
+  const making = useBranch(store);
   const finished = info.state === "finished" && preview !== null;
   const { tone, title, detail, commands } = statusOf(info);
   const execute = (command: Command) => {
@@ -50,7 +52,7 @@ export function Banner({ store }: { store: SessionStore }) {
         {tone === "busy" ? <Progress store={store} /> : exact((finished && whereText(preview)) || detail)}
         {process && !process.here && ` Run by process ${process.pid} on ${exact(process.host)}.`}
       </span>
-      <Problem text={problem || undoing.problem} />
+      <Problem text={problem || undoing.problem || making.problem} />
       <span className="chat-commands">
         {finished && pendingCount(preview) > 0 && (
           <Button kind="primary" onClick={() => setDialog("apply")}>
@@ -59,6 +61,16 @@ export function Banner({ store }: { store: SessionStore }) {
         )}
         {finished && preview.request !== null && changedCount(preview) > 0 && (
           <Button onClick={() => setDialog("request")}>Open a {preview.request}</Button>
+        )}
+        {finished && changedCount(preview) > 0 && (
+          <>
+            <Button disabled={making.busy} onClick={making.make}>
+              Make a branch
+            </Button>
+            <a className="button" href={store.api.patchUrl} download>
+              Download a patch
+            </a>
+          </>
         )}
         {finished && preview.undoable.length > 0 && (
           <Button disabled={undoing.busy} onClick={undoing.undo}>
@@ -84,6 +96,9 @@ export function Banner({ store }: { store: SessionStore }) {
           </Button>
         )}
       </span>
+      <p role="status" className={making.said ? "chat-said" : "hidden"}>
+        {making.said}
+      </p>
       {dialog === "model" && <ModelDialog store={store} onClose={close} />}
       {dialog === "apply" && <ApplyDialog store={store} onClose={close} />}
       {dialog === "request" && (

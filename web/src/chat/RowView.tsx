@@ -42,7 +42,7 @@ export function RowView(props: Props) {
 function content({ row, live, onFork, onOpen }: Props) {
   switch (row.kind) {
     case "message":
-      return <Message event={row.event} />;
+      return <Message event={row.event} onFork={onFork} />;
     case "prose":
       return <Prose text={row.text} />;
     case "step": {
@@ -62,13 +62,14 @@ function content({ row, live, onFork, onOpen }: Props) {
   }
 }
 
-const Message = memo(function Message({ event }: { event: Of<"MessageAction"> }) {
+const Message = memo(function Message({ event, onFork }: { event: Of<"MessageAction">; onFork: Fork }) {
   const author = event.source === "user" ? "You" : event.source === "agent" ? "Agent" : "Handiwork";
   return (
     <article className={`chat-message ${event.source}`} aria-label={`${author}, event ${event.id}`}>
       <header>
         <strong>{author}</strong>
         <time dateTime={event.timestamp}>{clock(event.timestamp)}</time>
+        <EventNumber event={event.id} onFork={onFork} />
       </header>
       <Copyable text={event.content} name="the message">
         <FoldedMarkdown id={`message-${event.id}`} text={event.content} />

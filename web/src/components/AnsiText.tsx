@@ -5,7 +5,7 @@ import { ansiSpans } from "../wording/ansi";
 export const AnsiText = memo(function AnsiText({ text }: { text: string }) {
   const spans = useMemo(() => ansiSpans(text), [text]);
   return spans.map((span, index) => (
-    <span key={index} className={span.className || undefined}>
+    <span key={index} className={span.className || undefined} style={span.style}>
       {span.text}
     </span>
   ));
