@@ -15,6 +15,7 @@ from scripts.harness.serving import in_this_process
 from tests.cli.program import bash, finish
 from tests.evals.runs import finished, planned, script, sums
 from tests.web.conftest import OpenWindow
+from tests.web.test_for_everybody import violations
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -39,6 +40,8 @@ async def test_the_rollouts_of_a_run_are_listed_filtered_and_read_while_it_goes_
         await expect(solved.get_by_role("definition")).to_have_text(["4", "4"])
         await expect(page.get_by_role("main")).to_contain_text("2 of 2 rollouts done: 1 solved, 1 failed")
 
+        assert await violations(page) == []
+
         await page.get_by_label("Status").select_option("failed")
         await expect(page).to_have_url(f"{api.url}/eval?status=failed")
         await expect(rows).to_have_count(1)
@@ -58,6 +61,7 @@ async def test_the_rollouts_of_a_run_are_listed_filtered_and_read_while_it_goes_
         await expect(page.get_by_role("tab", name="Timeline")).to_have_attribute("aria-selected", "true")
         await expect(page.get_by_role("tab", name="Terminal")).to_have_count(0)
         await expect(page.get_by_role("textbox")).to_have_count(0)
+        assert await violations(page) == []
         await page.get_by_role("link", name="All rollouts").click()
         await expect(rows).to_have_count(2)
 
