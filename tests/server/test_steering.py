@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -140,6 +141,25 @@ def test_a_hunk_is_taken_back_once_and_the_file_keeps_its_mode(api: Api) -> None
         refused = api.http.post(f"{session}/diff/reject", json={"path": path, "hunk": hunk})
         assert refused.status_code == 409, refused.text
         assert path in refused.json()["error"]
+
+
+def test_a_new_deleted_or_replaced_file_is_taken_back_as_a_whole(api: Api, tmp_path: Path) -> None:
+    project = tmp_path / "files"
+    (project / "d").mkdir(parents=True)
+    (project / "d" / "tool.sh").write_text("true\n")
+    (project / "d" / "tool.sh").chmod(0o755)
+    (project / "link").symlink_to("d/tool.sh")
+    (project / "plain").write_text("as it was\n")
+    change = "mkdir -p new; echo x > 'new/-a b'; rm -r d link; echo 1 > link; rm plain; ln -s / plain"
+    session = api.create(bash(change), finish(), workspace=str(project))
+    api.until(session, "finished")
+    kinds = {change["path"]: change["kind"] for change in api.get(f"{session}/diff")["files"]}
+    assert set(kinds) == {"new/-a b", "d/tool.sh", "link", "plain"}
+    for path in kinds:
+        taken = api.http.post(f"{session}/diff/reject", json={"path": path, "hunk": None})
+        assert taken.status_code == 200, (path, taken.text)
+    assert api.get(f"{session}/diff")["files"] == []
+    assert api.http.post(f"{session}/diff/reject", json={"path": "plain", "hunk": None}).status_code == 409
 
 
 def test_changes_are_shown_by_step_by_turn_and_in_all(api: Api) -> None:

@@ -122,6 +122,28 @@ async def test_a_rejected_hunk_leaves_the_session_s_file_and_the_agent_is_told(
     assert any("I rejected this change" in text and "+last 30" in text for text in said)
 
 
+async def test_a_new_and_a_deleted_file_are_rejected_as_a_whole(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "poem.txt").write_text("roses are red\n")
+    (project / "kept.txt").write_text("1\n")
+    session = api.create(bash("rm poem.txt; echo x > new.txt; echo 2 > kept.txt"), finish(), workspace=str(project))
+    api.until(session, "finished")
+    page = await page_of(open_window, session, "?pane=changes")
+    changed = page.get_by_role("list", name="Changed files").get_by_role("button")
+    await expect(changed).to_have_count(4)
+    await expect(page.get_by_role("button", name="Reject the file kept.txt")).to_have_count(0)
+    for path in ("new.txt", "poem.txt"):
+        await page.get_by_role("button", name=f"Reject the file {path}").click()
+        await expect(changed.filter(has_text=path)).to_have_count(0)
+    content = f"{session}/files/content"
+    assert api.http.get(content, params={"path": "poem.txt"}).text == "roses are red\n"
+    assert api.http.get(content, params={"path": "new.txt"}).status_code == 404
+    await expect(page.get_by_role("group", name="Comments")).to_contain_text("2 comments")
+
+
 @pytest.mark.parametrize("options", [{"color_scheme": "light"}, {"color_scheme": "dark"}, PHONE])
 async def test_axe_finds_nothing_serious_and_a_phone_shows_it_all(
     open_window: OpenWindow, api: Api, tmp_path: Path, options: dict[str, Any]

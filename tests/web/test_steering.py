@@ -28,6 +28,18 @@ window.Notification = class extends Notification {
 """
 """Lists the notifications that the page shows; the browser shows them too."""
 
+ANDROID = """
+() => {
+  window.Notification = class {
+    constructor() {
+      window.refused = true;
+      throw new TypeError("Illegal constructor. Use ServiceWorkerRegistration.showNotification() instead.");
+    }
+  };
+}
+"""
+"""Has the page's notifications fail as Chrome on Android does."""
+
 
 class Greeter(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
@@ -196,8 +208,7 @@ async def test_the_list_notifies_of_its_sessions_and_of_none_where_the_browser_l
     await expect(first).to_contain_text("finished")
     assert await page.evaluate("window.shown") == ["The agent has finished: Wait in the list 0"]
 
-    android = "window.Notification = class { constructor() { window.refused = true; throw new TypeError('Illegal'); } }"
-    await page.evaluate(android)
+    await page.evaluate(ANDROID)
     await asyncio.to_thread(api.http.put, f"{sessions[1]}/files/content", params={"path": "go"}, content=b"")
     await expect(second).to_contain_text("finished")
     assert await page.evaluate("window.refused")

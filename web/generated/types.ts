@@ -2072,11 +2072,11 @@ export interface PlanAcceptance {
   comment?: string;
 }
 /**
- * A hunk of all changes, as the patch has it, that the user takes back.
+ * A hunk of all changes, as the patch has it, or a file that the user takes back.
  */
 export interface RejectedHunk {
   path: string;
-  hunk: string;
+  hunk: string | null;
 }
 /**
  * The http or https address of a git repository.

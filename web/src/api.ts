@@ -180,7 +180,8 @@ export function sessionApi(id: string) {
     refuse: (action: number, comment = "") => post("approvals", { action, allowed: false, comment }),
     changeSettings: (change: SettingsChange) => post("settings", change),
     diff: (query: DiffQuery = {}) => json<Diff>("GET", `${base}/diff`, { ...query }),
-    rejectHunk: (path: string, hunk: string) => json<Uploaded>("POST", `${base}/diff/reject`, {}, { path, hunk }),
+    /** Take back a hunk, or with null all changes of the file. */
+    reject: (path: string, hunk: string | null) => json<Uploaded>("POST", `${base}/diff/reject`, {}, { path, hunk }),
     apply: {
       preview: () => json<ApplyPreview>("GET", `${base}/apply`),
       run: (resolutions: NonNullable<NewApply["resolutions"]>) =>

@@ -32,7 +32,7 @@ from handiwork.server.schemas.files import (
 from handiwork.server.schemas.sessions import ImageType
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session import open as assemble
-from handiwork.session.time_travel.history import changes_from_to, files
+from handiwork.session.time_travel.history import changes_from_to, files, revert_file
 from handiwork.workspace.changes import Change
 from handiwork.workspace.patch import diffstat, unified_diff, without_hunk
 
@@ -95,12 +95,16 @@ async def show_diff(call: OperationCall[DiffQuery, None]) -> Diff:
 
 
 async def reject_hunk(call: OperationCall[None, RejectedHunk]) -> Uploaded:
-    """Take a hunk of all changes back: the file has the base's lines there again."""
+    """Take a hunk of all changes back, or all of a file: the base's lines are there again."""
     log, path = await call.log(), call.body.path
     changes = await assemble.changes(call.supervisor.data, log)
     change = next((change for change in changes if change.path == path), None)
     if change is None:
         raise RequestRefusedError(409, f"{path} is not changed; look at the changes again")
+    if call.body.hunk is None:
+        async with call.supervisor.opened(log) as opened:
+            await revert_file(await opened.sandbox(), change)
+        return Uploaded(path=path, size=change.old.size if change.old is not None else 0)
     content = await asyncio.to_thread(without_hunk, change, call.body.hunk)
 
     async def whole() -> AsyncIterator[bytes]:

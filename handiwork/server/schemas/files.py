@@ -81,10 +81,10 @@ class Diff(Shape):
 
 
 class RejectedHunk(Shape):
-    """A hunk of all changes, as the patch has it, that the user takes back."""
+    """A hunk of all changes, as the patch has it, or a file that the user takes back."""
 
     path: Annotated[BelowPath, Field(min_length=1)]
-    hunk: Annotated[str, Field(pattern=r"^@@ -")]
+    hunk: Annotated[str, Field(pattern=r"^@@ -")] | None = Field(description="null takes all of the file back")
 
 
 class BlobQuery(Shape):

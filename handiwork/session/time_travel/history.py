@@ -1,20 +1,25 @@
-"""The earlier states of a session's files, from its snapshots."""
+"""The earlier states of a session's files, from its snapshots, and the base's version of a file."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from pathlib import Path
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path, PurePosixPath
 
 from handiwork.errors import WorkspaceError
 from handiwork.events.base import Event, Observation
 from handiwork.events.record import SnapshotEvent
 from handiwork.log.eventlog import EventLog
+from handiwork.sandbox.base import Sandbox
 from handiwork.session.config import SessionError, config_of
 from handiwork.session.storage.layout import session_dir, snapshots_in_use
-from handiwork.workspace.changes import Change
+from handiwork.workspace.changes import Change, Side
+from handiwork.workspace.files.names import quoted
 from handiwork.workspace.overlay_view import OverlayView
 from handiwork.workspace.session_files import OverlayFiles
+
+_PIECE = 1 << 16
 
 
 async def history_of(data: Path, log: EventLog) -> OverlayFiles:
@@ -60,3 +65,37 @@ def tree_at(events: Sequence[Event], session: str) -> str:
     if any(isinstance(event, Observation) and event.cause in ran for event in events):
         raise WorkspaceError(f"session {session} keeps no snapshots, so its earlier files are not known")
     return ""
+
+
+async def revert_file(sandbox: Sandbox, change: Change) -> None:
+    """Give a changed path its version in the base again, or remove a new one. Raises WorkspaceError, SandboxError."""
+    path, old = f"./{change.path}", change.old
+    if change.new is not None:
+        await _run(sandbox, change, "rm", "-f", "--", path)
+    if old is None:
+        return
+    if old.is_link:
+        target = os.fsdecode(await asyncio.to_thread(old.read))
+        await _run(sandbox, change, "mkdir", "-p", "--", str(PurePosixPath(path).parent))
+        await _run(sandbox, change, "ln", "-sT", "--", target, path)
+        return
+    try:
+        await sandbox.upload(change.path, _pieces(old))
+    except OSError as error:
+        raise WorkspaceError(f"{quoted(change.path)} cannot be written: {error}") from None
+    if old.git_mode == "100755":
+        await _run(sandbox, change, "chmod", "+x", "--", path)
+
+
+async def _run(sandbox: Sandbox, change: Change, *command: str) -> None:
+    async with sandbox.pipe(command) as program:
+        async for _ in program.lines():
+            pass
+    if program.exit_code != 0:
+        raise WorkspaceError(f"{quoted(change.path)} cannot be taken back: {program.errors.strip()}")
+
+
+async def _pieces(side: Side) -> AsyncIterator[bytes]:
+    with await asyncio.to_thread(side.open) as stream:
+        while piece := await asyncio.to_thread(stream.read, _PIECE):
+            yield piece

@@ -28,7 +28,7 @@ const EMPTY: Record<Extent, string> = {
 export default function ChangesPane({ session }: { session: SessionStore }) {
   const events = useSessionPart(session, (now) => now.events);
   const version = useFilesVersion(session);
-  const { comments, notes, problem: rejectProblem, rejected, remove } = useLineComments(session);
+  const { comments, notes, besideFile, problem: rejectProblem, rejected, remove } = useLineComments(session);
   const [extent, setExtent] = useState<Extent>("total");
   const [chosen, setChosen] = useState<number | null>(null);
   const starts = useMemo(() => events.filter((event) => isStart(extent, event)).map(({ id }) => id), [events, extent]);
@@ -70,7 +70,7 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
       {total && (total.files.length > 0 || comments.length > 0) && (
         <CommentBar store={session} comments={comments} onRemove={remove} />
       )}
-      {value && <DiffView diff={value} empty={EMPTY[extent]} {...(total && { notes })} />}
+      {value && <DiffView diff={value} empty={EMPTY[extent]} {...(total && { notes, besideFile })} />}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { Fragment, type ReactNode, useMemo, useState } from "react";
 
 import { Diff } from "../../components/diff/Diff";
 import type { LineNotes } from "../../components/diff/DiffBlock";
@@ -15,10 +15,12 @@ interface Props {
   /** There is no room for a split view. */
   narrow?: boolean;
   notes?: LineNotes;
+  /** What stands above a file whose hunks are not rejected one by one. */
+  besideFile?: (path: string) => ReactNode;
 }
 
 /** A list of changed files beside the changes of all of them or of the chosen one. */
-export function DiffView({ diff, empty, narrow = false, notes }: Props) {
+export function DiffView({ diff, empty, narrow = false, notes, besideFile }: Props) {
   const [chosen, setChosen] = useState<string | null>(null);
   const parts = useMemo(() => patches(diff.files, diff.patch), [diff]);
   if (diff.files.length === 0) return <Empty>{empty}</Empty>;
@@ -53,7 +55,10 @@ export function DiffView({ diff, empty, narrow = false, notes }: Props) {
       <div className="pane-scroll" tabIndex={0} role="region" aria-label="Changes">
         {shown.length === 0 && <Empty>Too many files to show at once: choose one.</Empty>}
         {shown.map(({ file, patch }) => (
-          <FilePatch key={file.path} file={file} patch={patch} narrow={narrow} {...(notes && { notes })} />
+          <Fragment key={file.path}>
+            {(file.kind !== "modified" || file.binary) && besideFile?.(file.path)}
+            <FilePatch file={file} patch={patch} narrow={narrow} {...(notes && { notes })} />
+          </Fragment>
         ))}
       </div>
     </div>

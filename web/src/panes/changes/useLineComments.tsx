@@ -7,7 +7,7 @@ import type { SessionStore } from "../../store";
 import { commentsOf, type LineComment, lineKey, saveComments, withComment } from "./comments";
 import { CommentForm, SavedComment } from "./LineComment";
 
-/** The unsent comments of a session, what a diff shows of them, and the hunks that the user rejects. */
+/** The unsent comments of a session, what a diff shows of them, and the hunks and files that the user rejects. */
 export function useLineComments(session: SessionStore) {
   const [comments, setComments] = useState<LineComment[]>(() => commentsOf(session.id));
   const [open, setOpen] = useState<string | null>(null);
@@ -29,13 +29,24 @@ export function useLineComments(session: SessionStore) {
   const reject = (file: DiffFile, at: number) =>
     rejecting.run(async () => {
       const hunk = hunkAt(file, at);
-      await session.api.rejectHunk(file.path, hunk);
+      await session.api.reject(file.path, hunk);
       setRejected((count) => count + 1);
       // The agent hears of it with the comments: its own memory still has the change.
       const line = file.lines.find(({ kind }, index) => index > at && (kind === "added" || kind === "deleted"));
       const text = `I rejected this change, the file is without it:\n${hunk}`;
       if (line) change((list) => withComment(list, file.path, line, text));
     });
+  const rejectFile = (path: string) =>
+    rejecting.run(async () => {
+      await session.api.reject(path, null);
+      setRejected((count) => count + 1);
+      change((list) => withComment(list, path, null, "I rejected your changes of this file, it is as it was before."));
+    });
+  const besideFile = (path: string) => (
+    <Button disabled={rejecting.busy} label={`Reject the file ${path}`} onClick={() => rejectFile(path)}>
+      Reject the file
+    </Button>
+  );
   const begin = useCallback(
     (file: DiffFile, line: DiffLine) => {
       const key = lineKey(file.path, line);
@@ -72,6 +83,6 @@ export function useLineComments(session: SessionStore) {
     }),
     [session, begin, comments, open, rejecting.busy],
   );
-  /** `rejected` counts the rejected hunks: each changes the diff. */
-  return { comments, notes, problem: rejecting.problem, rejected, remove };
+  /** `rejected` counts the rejected hunks and files: each changes the diff. */
+  return { comments, notes, besideFile, problem: rejecting.problem, rejected, remove };
 }
