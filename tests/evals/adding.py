@@ -64,4 +64,4 @@ class Adding(Benchmark):
         if rollout.instance.id.startswith("ungradable"):
             raise ZeroDivisionError("the scorer is broken")
         right = str(rollout.instance.row["a"] + rollout.instance.row["b"])
-        return Score(float(rollout.final_message == right), rollout.final_message, {"right": right})
+        return Score(float(rollout.final_message == right), rollout.final_message, {"truth": right})

@@ -1,7 +1,7 @@
-import { memo, useEffect, useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import { Button } from "../Button";
 import { DiffBlock, type LineNotes } from "./DiffBlock";
-import { inTurn } from "./inTurn";
+import { useGrowing } from "./growing";
 import { toNextLine } from "./keys";
 import { type Look, useLook } from "./look";
 import { filesOf, type DiffFile } from "./patch";
@@ -91,17 +91,4 @@ function Lines({ file, path, notes, count, split, wrap }: LinesProps) {
       ))}
     </div>
   );
-}
-
-/** Return how many of the blocks are drawn: one at first, then one more in each task. */
-function useGrowing(count: number): number {
-  const [drawn, setDrawn] = useState(1);
-  useEffect(() => {
-    let stale = false;
-    if (drawn < count) void inTurn(() => !stale && setDrawn(drawn + 1));
-    return () => {
-      stale = true;
-    };
-  }, [drawn, count]);
-  return drawn;
 }

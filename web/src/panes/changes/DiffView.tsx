@@ -2,6 +2,7 @@ import { Fragment, type ReactNode, useMemo, useState } from "react";
 
 import { Diff } from "../../components/diff/Diff";
 import type { LineNotes } from "../../components/diff/DiffBlock";
+import { useGrowing } from "../../components/diff/growing";
 import type { Diff as DiffAnswer, FileChange } from "../../../generated/types";
 import { Empty } from "../common/Empty";
 import { patches } from "./patches";
@@ -23,6 +24,7 @@ interface Props {
 export function DiffView({ diff, empty, narrow = false, notes, besideFile }: Props) {
   const [chosen, setChosen] = useState<string | null>(null);
   const parts = useMemo(() => patches(diff.files, diff.patch), [diff]);
+  const drawn = useGrowing(Math.min(diff.files.length, FEW));
   if (diff.files.length === 0) return <Empty>{empty}</Empty>;
   const only = diff.files.some((file) => file.path === chosen) ? chosen : null;
   const shown = diff.files.flatMap((file, at) =>
@@ -54,7 +56,7 @@ export function DiffView({ diff, empty, narrow = false, notes, besideFile }: Pro
       </div>
       <div className="pane-scroll" tabIndex={0} role="region" aria-label="Changes">
         {shown.length === 0 && <Empty>Too many files to show at once: choose one.</Empty>}
-        {shown.map(({ file, patch }) => (
+        {shown.slice(0, drawn).map(({ file, patch }) => (
           <Fragment key={file.path}>
             {(file.kind !== "modified" || file.binary) && besideFile?.(file.path)}
             <FilePatch file={file} patch={patch} narrow={narrow} {...(notes && { notes })} />
