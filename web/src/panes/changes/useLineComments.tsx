@@ -43,7 +43,12 @@ export function useLineComments(session: SessionStore) {
       change((list) => withComment(list, path, null, "I rejected your changes of this file, it is as it was before."));
     });
   const besideFile = (path: string) => (
-    <Button disabled={rejecting.busy} label={`Reject the file ${path}`} onClick={() => rejectFile(path)}>
+    <Button
+      className="reject-file"
+      disabled={rejecting.busy}
+      label={`Reject the file ${path}`}
+      onClick={() => rejectFile(path)}
+    >
       Reject the file
     </Button>
   );
