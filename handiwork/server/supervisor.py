@@ -136,6 +136,7 @@ class SessionSupervisor:
         self._states.move_to_end(log.id)
         while len(self._states) > CACHED_STATES:
             self._states.popitem(last=False)
+        # Small pages: other requests are answered between two of them.
         while page := await log.read(after=state.last_id, limit=100):
             for event in page:
                 if event.id == state.last_id + 1:  # another task may have applied it during the read

@@ -23,12 +23,12 @@ from handiwork.sandbox.egress.hosts import parse
 from handiwork.session.approval.project import Permissions
 from handiwork.session.approval.rules import rule_for
 
-LimitName = Literal["iterations", "cost", "tokens", "time"]
-
 TAKEN_BACK = "(The last {} steps repeated themselves and were taken back. Try something else.)"
 PLAN_ACCEPTED = "I accept the plan. Carry it out."
 PAGE = 500
 """Events read at a time."""
+
+LimitName = Literal["iterations", "cost", "tokens", "time"]
 
 
 async def state_of(log: EventLog) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import get_args
 
 import pytest
 from playwright.async_api import expect
@@ -108,5 +109,29 @@ async def test_an_old_session_that_needs_the_user_is_first_and_counted_on_a_list
     await asyncio.to_thread(lambda: asyncio.run(change()))
     await expect(links.first).to_have_text("paged 1")
     await expect(page).to_have_title("● (2) Sessions · Handiwork")
+    for one in ids:
+        await asyncio.to_thread(api.http.delete, f"/api/sessions/{one}")
+
+
+async def test_the_page_and_the_server_agree_on_the_states_in_which_a_session_needs_the_user(
+    open_window: OpenWindow, api: Api
+) -> None:
+    async def make() -> list[str]:
+        async with Store.open(api.folder / "data") as store:
+            return [
+                (await store.create(agent="A", model="m", title=f"state: {state}", state=state)).id
+                for state in get_args(AgentState)
+            ]
+
+    ids = await asyncio.to_thread(lambda: asyncio.run(make()))
+    listed = api.get("/api/sessions", q="state:")
+    titles = [row["title"] for row in listed["sessions"]]
+    page = await open_window("/?q=state:")
+    for name, expected in (
+        ("Sessions that need you", titles[: listed["waiting"]]),
+        ("Other sessions", titles[listed["waiting"] :]),
+    ):
+        links = page.get_by_role("region", name=name).get_by_role("listitem").get_by_role("link")
+        await expect(links).to_have_text(expected)
     for one in ids:
         await asyncio.to_thread(api.http.delete, f"/api/sessions/{one}")

@@ -1399,6 +1399,7 @@ export interface RememberCodeAction extends Action {
 export interface RolloutRow {
   session: string;
   id: string;
+  name: string;
   trial: number;
   group: string;
   status: "running" | "solved" | "unsolved" | "failed";

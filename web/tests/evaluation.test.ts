@@ -8,6 +8,7 @@ const row = (id: string, status: RolloutRow["status"], group = ""): RolloutRow =
   id,
   status,
   group,
+  name: id,
   session: id,
   trial: 1,
   outcome: "",

@@ -14,7 +14,7 @@ from handiwork.evals.reporting import plot, tables, trajectory
 from handiwork.evals.reporting.compare import Comparison
 from handiwork.evals.reporting.plot import Panel
 from handiwork.evals.reporting.summary import Summary, ending, natural
-from handiwork.evals.running.results import Result
+from handiwork.evals.running.results import Result, rollout_name
 
 NAME, COMPARISON = "report", "comparison"
 
@@ -112,7 +112,7 @@ def _rollouts(folder: Path, rollouts: Sequence[ShownRollout]) -> Iterator[dict[s
     for one in rollouts:
         result = one.result
         path = str(Path(one.folder, result.trajectory)) if result.trajectory else ""
-        name = f"{result.id}, trial {result.trial}" if result.trial > 1 else result.id
+        name = rollout_name(result.key)
         yield {
             "name": name if one.cell is None else f"{one.cell[1]} on {one.cell[0]}: {name}",
             "ended": ending(result),

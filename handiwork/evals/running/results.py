@@ -100,6 +100,12 @@ class Result(Model):
         return self.id, self.trial
 
 
+def rollout_name(key: tuple[str, int]) -> str:
+    """Return the name of a rollout for people: its instance, and its trial unless that is the first."""
+    instance, trial = key
+    return f"{instance}, trial {trial}" if trial > 1 else instance
+
+
 class Results:
     """The results of a run in the folder ``out``, without an incomplete last line, which a process may be writing.
 

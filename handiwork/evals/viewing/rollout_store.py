@@ -10,6 +10,7 @@ from pathlib import Path
 
 from handiwork.agents.state import State
 from handiwork.evals.running.manifest import Manifest
+from handiwork.evals.running.results import rollout_name
 from handiwork.events.base import Event
 from handiwork.events.codec import from_json, to_json
 from handiwork.log.database import FILE
@@ -56,7 +57,7 @@ class RolloutStore(Store):
         if not first:
             return ""
         session = session_of(rollout, first)
-        self._trajectories[session] = file, title_of(rollout)
+        self._trajectories[session] = file, rollout_name(rollout)
         return session
 
     async def extend(self, session: str, title: str, events: Sequence[Event]) -> None:
@@ -125,12 +126,6 @@ def session_of(rollout: tuple[str, int], first: bytes) -> str:
     """Return the id of the session for an attempt at a rollout, whose first event is ``first``."""
     instance, trial = rollout
     return hashlib.sha256(f"{instance}\0{trial}\0".encode() + first).hexdigest()[:16]
-
-
-def title_of(rollout: tuple[str, int]) -> str:
-    """Return the title of a rollout's session."""
-    instance, trial = rollout
-    return f"{instance}, trial {trial}" if trial > 1 else instance
 
 
 def read_trajectory(file: Path) -> list[Event]:

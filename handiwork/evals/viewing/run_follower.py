@@ -12,9 +12,9 @@ from handiwork.errors import HandiworkError
 from handiwork.evals.reporting.summary import ending, natural
 from handiwork.evals.reporting.trajectory import harmless
 from handiwork.evals.running import manifest, underway
-from handiwork.evals.running.results import NOT_MEASURED, Result, Results
+from handiwork.evals.running.results import NOT_MEASURED, Result, Results, rollout_name
 from handiwork.evals.running.underway import Underway
-from handiwork.evals.viewing.rollout_store import LiveRollout, RolloutStore, title_of
+from handiwork.evals.viewing.rollout_store import LiveRollout, RolloutStore
 from handiwork.events.base import utc_now
 from handiwork.log.store import Store
 from handiwork.server.schemas.evaluation import RolloutRow, RunView
@@ -67,7 +67,7 @@ class RunFollower:
             if (data := note.data(self._out)) is not None:
                 await live.read(data)
             if live.session:
-                await store.extend(live.session, title_of(live.rollout), live.events)
+                await store.extend(live.session, rollout_name(live.rollout), live.events)
         self._read_results(store)
         for name in self._live.keys() - notes.keys():
             _, live = self._live.pop(name)
@@ -114,6 +114,7 @@ def _finished(result: Result, session: str, most: int | None) -> RolloutRow:
     return RolloutRow(
         session=session,
         id=result.id,
+        name=rollout_name(result.key),
         trial=result.trial,
         group=result.group,
         status="failed" if failed else "solved" if result.score == 1 else "unsolved",
@@ -134,6 +135,7 @@ def _running(note: Underway, live: LiveRollout) -> RolloutRow:
     return RolloutRow(
         session=live.session,
         id=note.id,
+        name=rollout_name(live.rollout),
         trial=note.trial,
         group=note.group,
         status="running",

@@ -20,6 +20,7 @@ class RolloutRow(Shape):
 
     session: str = Field(description='the id of the session with its events; "" without events')
     id: str = Field(description="that of the instance")
+    name: str = Field(description="the instance, and the trial unless it is the first")
     trial: int
     group: str
     status: Literal["running", "solved", "unsolved", "failed"] = Field(

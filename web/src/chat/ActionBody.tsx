@@ -1,6 +1,6 @@
 /** The body of an action: its command, code, text, edit or task. */
 
-import { Code } from "../components/Code";
+import { Code } from "../components/code/Code";
 import { Copyable } from "../components/Copyable";
 import { Diff } from "../components/diff/Diff";
 import { Markdown } from "../components/Markdown";

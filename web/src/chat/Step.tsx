@@ -13,8 +13,7 @@ import type { GroupRow } from "./rows";
 import { useFold } from "./folds";
 import { groupLine, isFoldable, type StepParts, stepLine } from "./steps";
 
-/** Asks how to fork the session at an event. */
-/** Null in a session that can only be read. */
+/** Asks how to fork the session at an event; null in a session that can only be read. */
 export type Fork = ((event: number) => void) | null;
 
 interface Props extends StepParts {

@@ -1,7 +1,7 @@
 import { memo } from "react";
 import ReactMarkdown from "react-markdown";
 import remarkGfm from "remark-gfm";
-import { Code } from "./Code";
+import { Code } from "./code/Code";
 import { Copyable } from "./Copyable";
 
 /** The most characters of a table's cell that take a row for themselves, before other columns are made narrower. */

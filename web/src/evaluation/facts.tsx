@@ -4,11 +4,6 @@ import type { RolloutRow } from "../../generated/types";
 import { count, duration, money, plural } from "../wording/format";
 import { exact } from "../wording/text";
 
-/** The instance, and the trial if it is not the first. */
-export function rolloutName({ id, trial }: RolloutRow): string {
-  return trial > 1 ? `${exact(id)}, trial ${trial}` : exact(id);
-}
-
 /** Steps, tokens, cost and duration. */
 export function totals({ steps, tokens, cost, seconds }: RolloutRow): string {
   const facts = [plural(steps, "step"), `${count(tokens)} tokens`, cost === null ? "cost unknown" : money(cost)];

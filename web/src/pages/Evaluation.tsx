@@ -1,9 +1,8 @@
-import { useRef } from "react";
 import { Link } from "../components/Link";
+import { SearchField } from "../components/SearchField";
 import { ThemeSwitch } from "../components/ThemeSwitch";
-import { Answers, OutcomeBadge, rolloutName, totals } from "../evaluation/facts";
+import { Answers, OutcomeBadge, totals } from "../evaluation/facts";
 import { matching, STATUSES, useRun } from "../evaluation/useRun";
-import { useShortcuts } from "../keyboard";
 import { evaluationPath, go, sessionPath } from "../router";
 import { useTab } from "../steering/attention";
 import { plural } from "../wording/format";
@@ -14,9 +13,7 @@ import type { RolloutRow, RunView } from "../../generated/types";
 export function Evaluation({ q, status: wanted }: { q: string; status: string }) {
   const status = wanted in STATUSES ? wanted : "";
   const { run, problem } = useRun();
-  const search = useRef<HTMLInputElement>(null);
   useTab(run ? `${run.benchmark} · ${run.agent}` : "Evaluation", false);
-  useShortcuts([{ keys: "/", label: "Search", run: () => search.current?.focus() }]);
   const rows = run && matching(run.rollouts, q, status);
   return (
     <main className="page">
@@ -26,14 +23,11 @@ export function Evaluation({ q, status: wanted }: { q: string; status: string })
       </header>
       {run && <About run={run} />}
       <div className="row" role="search">
-        <input
-          ref={search}
-          className="grow"
-          type="search"
-          aria-label="Search rollouts"
+        <SearchField
+          label="Search rollouts"
           placeholder="Search ids and groups of instances"
           value={q}
-          onChange={(event) => go(evaluationPath(event.target.value, status), true)}
+          onChange={(text) => go(evaluationPath(text, status), true)}
         />
         <select
           aria-label="Status"
@@ -87,7 +81,7 @@ function About({ run }: { run: RunView }) {
 }
 
 function Rollout({ row }: { row: RolloutRow }) {
-  const name = rolloutName(row);
+  const name = exact(row.name);
   return (
     <li>
       <div className="grow">

@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { Button } from "../components/Button";
 import { Link } from "../components/Link";
+import { SearchField } from "../components/SearchField";
 import { ThemeSwitch } from "../components/ThemeSwitch";
 import type { AgentState } from "../events";
 import { useShortcuts } from "../keyboard";
@@ -32,7 +33,6 @@ export function Sessions({ q, state: wanted, archived }: { q: string; state: str
   const setState = (name: string) => go(listPath(q, name, archived), true);
   const setArchived = (on: boolean) => go(listPath(q, state, on), true);
   const [starting, setStarting] = useState(false);
-  const search = useRef<HTMLInputElement>(null);
   const list = useSessionList(q, state, archived, useListAttention());
   const { rows, waiting } = list;
   const empty = rows?.length === 0 && !q && !state && !archived;
@@ -40,10 +40,7 @@ export function Sessions({ q, state: wanted, archived }: { q: string; state: str
     if (empty && !isWelcomed()) go("/welcome", true);
   }, [empty]);
   useTab(waiting ? `(${waiting}) Sessions` : "Sessions", waiting > 0);
-  useShortcuts([
-    { keys: "n", label: "New session", run: () => setStarting(true) },
-    { keys: "/", label: "Search", run: () => search.current?.focus() },
-  ]);
+  useShortcuts([{ keys: "n", label: "New session", run: () => setStarting(true) }]);
   return (
     <main className="page">
       <header>
@@ -58,14 +55,11 @@ export function Sessions({ q, state: wanted, archived }: { q: string; state: str
         </Button>
       </header>
       <div className="row" role="search">
-        <input
-          ref={search}
-          className="grow"
-          type="search"
-          aria-label="Search sessions"
+        <SearchField
+          label="Search sessions"
           placeholder="Search titles, folders, messages, commands, results"
           value={q}
-          onChange={(event) => setQ(event.target.value)}
+          onChange={setQ}
         />
         <select aria-label="State" value={state} onChange={(event) => setState(event.target.value)}>
           <option value="">Any state</option>

@@ -1,6 +1,6 @@
 import { memo, useMemo } from "react";
 
-import { Code } from "../components/Code";
+import { Code } from "../components/code/Code";
 import type { Of } from "../events";
 import type { Card } from "../fold";
 import { type SessionStore, useSessionPart } from "../store";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { piecesOf } from "../../src/components/diff/pieces";
-import { highlight } from "../../src/components/highlight";
+import { highlight } from "../../src/components/code/highlight";
 
 const SOURCES = {
   "a.py":

@@ -1,7 +1,7 @@
 // Syntax colours of the lines of a hunk, found when the lines come into view.
 
 import { type RefObject, useEffect, useState } from "react";
-import { highlighted } from "../highlighter";
+import { highlighted } from "../code/highlighter";
 import type { DiffLine } from "./patch";
 import { type Piece, piecesOf } from "./pieces";
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 
 import { Button } from "../../components/Button";
-import { Code } from "../../components/Code";
+import { Code } from "../../components/code/Code";
 import type { SessionStore } from "../../store";
 import { Problem } from "../../components/Problem";
 import { bytes } from "../../wording/format";

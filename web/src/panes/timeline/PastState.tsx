@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import { Code } from "../../components/Code";
+import { Code } from "../../components/code/Code";
 import type { EventRecord } from "../../events";
 import { type SessionStore, useSessionPart } from "../../store";
 import { DiffView } from "../changes/DiffView";
