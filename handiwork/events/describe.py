@@ -111,9 +111,14 @@ def task_text(inputs: Mapping[str, JsonValue]) -> str:
 
 
 def state_text(state: str) -> str:
-    """Return the name of a session's state, in the words of the web app for those in which it waits for the user."""
-    waiting = {"awaiting_user_input": "waits for your answer", "awaiting_user_confirmation": "needs your approval"}
-    return waiting.get(state, state)
+    """Return the name of a session's state, as in the web app; other texts stay as they are."""
+    names = {
+        "loading": "starting",
+        "awaiting_user_input": "waits for your answer",
+        "awaiting_user_confirmation": "needs your approval",
+        "error": "failed",
+    }
+    return names.get(state, state)
 
 
 def amount_text(name: str, value: float) -> str:

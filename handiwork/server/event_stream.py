@@ -14,14 +14,17 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
-from handiwork.server.api.sessions import view
-from handiwork.server.schemas.sessions import LARGEST, SessionRow
+from handiwork.server.api.sessions import row, view
+from handiwork.server.schemas.sessions import LARGEST
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.server.tasks import run_until_one_ends
 
 PAGE = 200
 LIST_SECONDS = STATE_SECONDS = 0.25
 """Seconds between two updates to followers of the list, and between two states of a session."""
+
+PROCESS_SECONDS = 2
+"""Seconds between two checks which process runs a session: a killed one logs nothing."""
 
 MISSING, WRONG, FAILED = 4404, 4422, 1011
 """WebSocket close codes: no such session, an invalid cursor, a failure of the log."""
@@ -69,12 +72,19 @@ async def _wait_for_disconnect(websocket: WebSocket) -> None:
 
 
 async def _states(supervisor: SessionSupervisor, websocket: WebSocket, log: EventLog, sent: asyncio.Event) -> None:
-    """Send the session's state now, and again soon after events are ``sent``."""
+    """Send the session's state now, and again soon after events are ``sent`` or its process has ended."""
+    last = ""
     while True:
         sent.clear()
-        await websocket.send_text(f'{{"state":{(await view(supervisor, log)).model_dump_json()}}}')
+        shown = await view(supervisor, log)
+        if (text := shown.model_dump_json()) != last:
+            await websocket.send_text(f'{{"state":{text}}}')
+            last = text
         await asyncio.sleep(STATE_SECONDS)
-        await sent.wait()
+        elsewhere = shown.run_by is not None and not shown.run_by.here
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PROCESS_SECONDS if elsewhere or shown.interrupted else None):
+                await sent.wait()
 
 
 async def _events(
@@ -131,7 +141,7 @@ async def _list(supervisor: SessionSupervisor, websocket: WebSocket) -> None:
         changed = await supervisor.store.changed(since)
         for info in changed:
             if updates.get(info.id) != info.updated:
-                await websocket.send_text(f'{{"session":{SessionRow.of(info).model_dump_json()}}}')
+                await websocket.send_text(f'{{"session":{(await row(supervisor, info)).model_dump_json()}}}')
         if changed:
             since = changed[-1].updated.timestamp()
             updates = {info.id: info.updated for info in changed}

@@ -21,6 +21,7 @@ from handiwork.events.record import SessionWanted
 from handiwork.llm.local.weights import Downloads
 from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
+from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
 from handiwork.process import Process
 from handiwork.server.live import Channels
@@ -126,6 +127,12 @@ class SessionSupervisor:
     def runs(self, session: str) -> bool:
         """Return whether the session runs here."""
         return session in self._hosted
+
+    async def interrupted(self, info: SessionInfo) -> bool:
+        """Return whether a session is running by its log, and by no process."""
+        if info.state not in ("loading", "running") or info.read_only or self.runs(info.id):
+            return False
+        return await (await self.store.log(info.id)).holder() is None
 
     async def state(self, log: EventLog) -> State:
         """Return a session's state; it may change at the next await."""

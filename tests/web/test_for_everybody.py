@@ -63,6 +63,36 @@ async def test_axe_finds_nothing_serious(open_window: OpenWindow, api: Api, sess
     assert not (wrong := {where: what for where, what in found.items() if what}), wrong
 
 
+@pytest.mark.parametrize("colours", ["light", "dark"])
+async def test_axe_finds_nothing_serious_in_a_dialog(open_window: OpenWindow, api: Api, colours: Any) -> None:
+    session = api.create(bash("touch a"), finish(), task="Touch a", confirmation="always")
+    page = await open_window(f"/s/{session.rpartition('/')[2]}", color_scheme=colours)
+    await expect(question_of(page)).to_be_visible()
+    dialog = page.get_by_role("dialog")
+    found: dict[str, list[str]] = {}
+
+    async def look(name: str) -> None:
+        await expect(dialog).to_be_visible()
+        found[name] = await violations(page)
+        await page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0)
+
+    for name in ("Model", "Limits", "Permissions"):
+        await state_of(page).get_by_role("button", name=name).click()
+        await look(name)
+    await page.keyboard.press("?")
+    await look("keyboard shortcuts")
+    await page.get_by_role("tab", name="Timeline").click()
+    await page.get_by_role("button", name="Fork here").click()
+    await look("fork")
+    await page.goto("/")
+    row = page.get_by_role("listitem").filter(has_text="Touch a").first
+    for name in ("Rename", "Delete"):
+        await row.get_by_role("button", name=name).click()
+        await look(name)
+    assert not (wrong := {where: what for where, what in found.items() if what}), wrong
+
+
 async def test_a_phone_shows_it_all_without_scrolling_sideways(open_window: OpenWindow, api: Api, session: str) -> None:
     page = await open_window("/welcome", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     wide: list[str] = []

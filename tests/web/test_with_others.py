@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from scripts.harness.serving import Program, bash, finish
+from scripts.harness.serving import Program, bash, finish, until
 from tests.web.conftest import OpenWindow
 from tests.web.test_a_session import conversation_of, endless, page_of, question_of, state_of, step_of
 
@@ -50,6 +50,33 @@ async def test_two_tabs_and_a_command_answer_one_session(open_window: OpenWindow
         await expect(conversation_of(page)).to_contain_text("two are enough")
     shown = await asyncio.to_thread(program.run, "show", session.rpartition("/")[2])
     assert "two are enough" in shown.stdout
+
+
+async def test_a_session_whose_command_is_killed_is_resumed_in_the_page(
+    open_window: OpenWindow, program: Program
+) -> None:
+    api = program.start()
+    model = api.script(bash(endless(6)), finish("All of it."))
+    command = program.command("run", "count", "--model", model)
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=api.workspace, env=program.environment, stdout=asyncio.subprocess.DEVNULL
+    )
+    await asyncio.to_thread(until, lambda: api.get("/api/sessions")["sessions"])
+    page = await open_window("/", of=api)
+    row = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="count"))
+    await expect(row).to_contain_text("running")
+    await row.get_by_role("link", name="count").click()
+    await expect(conversation_of(page)).to_contain_text("sleep 0.2")
+    await expect(state_of(page)).to_contain_text(f"Run by process {process.pid}")
+    process.kill()
+    await process.wait()
+    await expect(state_of(page)).to_contain_text("Interrupted")
+    await page.get_by_role("link", name="All sessions").click()
+    await expect(row).to_contain_text("interrupted")
+    await row.get_by_role("link", name="count").click()
+    await state_of(page).get_by_role("button", name="Resume").click()
+    await expect(state_of(page)).to_contain_text("Finished")
+    await expect(conversation_of(page)).to_contain_text("All of it.")
 
 
 async def test_nothing_is_lost_or_repeated_when_the_server_is_killed(open_window: OpenWindow, program: Program) -> None:

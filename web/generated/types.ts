@@ -1474,6 +1474,7 @@ export interface SessionRow {
   head: number;
   archived: boolean;
   read_only: boolean;
+  interrupted: boolean;
   spent: number | null;
   added: number | null;
   deleted: number | null;
@@ -1521,6 +1522,7 @@ export interface SessionView {
   head: number;
   archived: boolean;
   read_only: boolean;
+  interrupted: boolean;
   spent: number | null;
   added: number | null;
   deleted: number | null;

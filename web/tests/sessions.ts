@@ -23,6 +23,7 @@ const INFO: SessionView = {
   workspace: "/workspace",
   archived: false,
   read_only: false,
+  interrupted: false,
   spent: null,
   added: null,
   deleted: null,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ async def list_sessions(call: OperationCall[ListQuery, None]) -> SessionPage:
     query = call.query
     after = Cursor.parse(query.before) if query.before is not None else None
     found = await call.supervisor.store.waiting_first(query.limit, after, query.q, query.state, query.archived)
-    rows = [SessionRow.of(info) for info in found.sessions]
+    rows = [await row(call.supervisor, info) for info in found.sessions]
     return SessionPage(sessions=rows, next=str(found.next) if found.next else None, waiting=found.waiting)
 
 
@@ -165,7 +166,8 @@ async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
 async def show_tree(call: OperationCall[None, None]) -> Tree:
     """Return a session with its ancestors and all their forks."""
     log = await call.log()
-    return Tree(sessions=[SessionRow.of(info) for info in await call.supervisor.store.family(log.id)])
+    family = await call.supervisor.store.family(log.id)
+    return Tree(sessions=[await row(call.supervisor, info) for info in family])
 
 
 def check_images(supervisor: SessionSupervisor, images: tuple[UploadedImage, ...]) -> None:
@@ -174,17 +176,23 @@ def check_images(supervisor: SessionSupervisor, images: tuple[UploadedImage, ...
         supervisor.store.blobs.hold(image.blob)
 
 
+async def row(supervisor: SessionSupervisor, info: SessionInfo) -> SessionRow:
+    """Return the row of a session in lists."""
+    return SessionRow.of(info, await supervisor.interrupted(info))
+
+
 async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
     """Return a session's view."""
     state = await supervisor.state(log)
     holder, info = await log.holder(), await log.info()
+    interrupted = await supervisor.interrupted(_updated(info, state))
     why: dict[int, str] = {}
     # New questions may arrive during the wait.
     while new := [action for action in actions_to_approve(state) if action.id not in why]:
         why |= {action.id: "" for action in new} | await approval_reasons(log, new)
     # No await below, so that all fields describe the same moment.
     return SessionView(
-        **_row(info, state),
+        **SessionRow.of(_updated(info, state), interrupted).model_dump(),
         reason=state.change.reason if state.change is not None else None,
         why=state.change.content if state.change is not None else "",
         sandbox=state.sandbox,
@@ -213,12 +221,11 @@ async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
     )
 
 
-def _row(info: SessionInfo, state: State) -> dict[str, Any]:
-    """Return the row of the list, updated with the newer state of the log."""
-    row = SessionRow.of(info).model_dump()
-    if state.last_id:
-        row |= {"state": state.agent_state, "model": state.model or row["model"]}
-    return row
+def _updated(info: SessionInfo, state: State) -> SessionInfo:
+    """Return the entry with the newer state of the log."""
+    if not state.last_id:
+        return info
+    return replace(info, state=state.agent_state, model=state.model or info.model)
 
 
 def _runner(holder: Process | None) -> RunBy | None:

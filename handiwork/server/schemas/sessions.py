@@ -126,14 +126,16 @@ class SessionRow(Shape):
     head: int = Field(description="the id of the last event")
     archived: bool
     read_only: bool = Field(description="it is a rollout of an evaluation")
+    interrupted: bool = Field(description="its process ended while it was running; resume runs it again")
     spent: float | None = Field(description="USD at the end of the last run; null is unknown")
     added: int | None = Field(description="lines of the changes at the end of the last run; null is unknown")
     deleted: int | None
 
     @classmethod
-    def of(cls, info: SessionInfo) -> Self:
+    def of(cls, info: SessionInfo, interrupted: bool) -> Self:
         """Return the row of a session."""
-        return cls.model_validate(info, extra="ignore")
+        fields = {name: getattr(info, name) for name in SessionRow.model_fields if name != "interrupted"}
+        return cls(**fields, interrupted=interrupted)
 
 
 class SessionPage(Shape):

@@ -38,6 +38,7 @@ const FAILED: Record<string, { hint: string; commands: Command[] }> = {
   sandbox: { hint: "`handiwork doctor` checks the sandbox; then resume.", commands: ["resume"] },
 };
 
+const INTERRUPTED = "The process that ran it ended. Nothing that it logged is lost: resume, or send a message.";
 const CONTINUE = "Send a message to continue.";
 
 export function statusOf({
@@ -45,7 +46,13 @@ export function statusOf({
   reason,
   why,
   outputs,
-}: Pick<SessionView, "state" | "reason" | "why" | "outputs">): Status {
+  interrupted,
+}: Pick<SessionView, "state" | "reason" | "why" | "outputs" | "interrupted">): Status {
+  if (interrupted) {
+    if (state === "loading")
+      return { tone: "still", title: "No task yet", detail: "Send a message to begin.", commands: [] };
+    return { tone: "still", title: "Interrupted", detail: INTERRUPTED, commands: ["resume"] };
+  }
   switch (state) {
     case "loading":
       return { tone: "busy", title: "Starting", detail: "", commands: ["interrupt"] };

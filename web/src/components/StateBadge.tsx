@@ -1,5 +1,6 @@
+import type { SessionRow } from "../../generated/types";
 import type { AgentState } from "../events";
-import { stateName } from "../wording/state";
+import { sessionState } from "../wording/state";
 
 const KINDS: Record<AgentState, string> = {
   loading: "running",
@@ -13,6 +14,7 @@ const KINDS: Record<AgentState, string> = {
   error: "failed",
 };
 
-export function StateBadge({ state }: { state: AgentState }) {
-  return <span className={`state ${KINDS[state]}`}>{stateName(state)}</span>;
+export function StateBadge({ session }: { session: Pick<SessionRow, "state" | "interrupted"> }) {
+  const kind = session.interrupted ? "awaiting" : KINDS[session.state];
+  return <span className={`state ${kind}`}>{sessionState(session)}</span>;
 }

@@ -112,7 +112,7 @@ function TitleBar({ store }: { store: SessionStore }) {
         </span>
         {!info.read_only && (
           <>
-            <StateBadge state={info.state} />
+            <StateBadge session={info} />
             <NotificationSwitch when="the session needs me or is done" />
           </>
         )}

@@ -121,7 +121,7 @@ function SessionRows({ rows, selected, onSelect }: RowsProps) {
               </div>
             </div>
             <div className="side">
-              <StateBadge state={row.state} />
+              <StateBadge session={row} />
               <time className="faint" dateTime={row.updated} title={dateAndTime(row.updated)}>
                 {age(row.updated)}
               </time>

@@ -1,6 +1,6 @@
 import { useId, useState } from "react";
 
-import { stateName } from "../wording/state";
+import { sessionState } from "../wording/state";
 import { type SessionStore, useSessionPart } from "../store";
 import type { SessionRow } from "../../generated/types";
 import { LookBar } from "../components/diff/LookBar";
@@ -70,7 +70,7 @@ function nearest(others: readonly SessionRow[], own: SessionRow | undefined): Se
 }
 
 function labelOf(row: SessionRow, own: SessionRow): string {
-  return `${relation(row, own)}: ${row.title}, ${row.id.slice(0, 8)}, ${stateName(row.state)}`;
+  return `${relation(row, own)}: ${row.title}, ${row.id.slice(0, 8)}, ${sessionState(row)}`;
 }
 
 /** The relation of a session to this one. */

@@ -1,5 +1,6 @@
 /** The names of a session's states. */
 
+import type { SessionRow } from "../../generated/types";
 import type { AgentState } from "../events";
 
 const NAMES: Record<AgentState, string> = {
@@ -16,4 +17,10 @@ const NAMES: Record<AgentState, string> = {
 
 export function stateName(state: AgentState): string {
   return NAMES[state];
+}
+
+/** The name of a session's state; a session whose process has ended is not running. */
+export function sessionState({ state, interrupted }: Pick<SessionRow, "state" | "interrupted">): string {
+  if (!interrupted) return NAMES[state];
+  return state === "loading" ? "no task yet" : "interrupted";
 }

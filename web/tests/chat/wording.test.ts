@@ -59,7 +59,7 @@ describe("a proposed edit", () => {
 
 describe("the status of a session", () => {
   const status = (part: Partial<Parameters<typeof statusOf>[0]>) =>
-    statusOf({ state: "running", reason: "", why: "", outputs: {}, ...part });
+    statusOf({ state: "running", reason: "", why: "", outputs: {}, interrupted: false, ...part });
 
   it("offers what helps against the reason of a pause", () => {
     expect(status({ state: "paused", reason: "limit", why: "100 steps" })).toMatchObject({
@@ -74,6 +74,12 @@ describe("the status of a session", () => {
     const { detail, commands } = status({ state: "error", reason: "model", why: "401 from the provider" });
     expect(detail).toMatch(/^401 from the provider\. Check the model's name/);
     expect(commands).toContain("model");
+  });
+
+  it("tells a session whose process has ended from one that runs", () => {
+    expect(status({}).title).toBe("Running");
+    expect(status({ interrupted: true })).toMatchObject({ title: "Interrupted", commands: ["resume"] });
+    expect(status({ state: "loading", interrupted: true })).toMatchObject({ title: "No task yet", commands: [] });
   });
 
   it("says why the agent declined", () => {

@@ -17,6 +17,7 @@ const row = (id: string, head: number, parent: string | null = null, parent_even
   updated: "",
   archived: false,
   read_only: false,
+  interrupted: false,
   spent: null,
   added: null,
   deleted: null,

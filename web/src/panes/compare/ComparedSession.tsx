@@ -50,7 +50,7 @@ function Summary({ info, name }: { info: SessionView; name: string }) {
   return (
     <header className="compare-summary">
       <h2>
-        <Link to={sessionPath(info.id)}>{name}</Link> <StateBadge state={info.state} />
+        <Link to={sessionPath(info.id)}>{name}</Link> <StateBadge session={info} />
       </h2>
       <p className="faint">
         {info.title}, {modelName(info.model)}, {plural(info.iterations, "step")}, {duration(info.time)},{" "}
