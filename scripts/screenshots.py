@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.harness import everything, forge  # noqa: E402
-from scripts.harness.serving import Api, Program, bash, finish  # noqa: E402
+from scripts.harness.serving import Api, Program, bash, finish, until  # noqa: E402
 from scripts.harness.window import PATIENCE, chromium, window  # noqa: E402
 
 OUT = ROOT / "docs/screenshots-out"
@@ -48,19 +48,33 @@ def main() -> None:
             settings.write_text(github.settings)
             program.environment["GITHUB_TOKEN"] = github.add("ada")
             try:
-                asyncio.run(take(program.start(), Path(folder), github))
+                asyncio.run(take(program, Path(folder), github))
             finally:
                 program.close()
     print(f"{len(list(OUT.iterdir()))} pictures are in {OUT.relative_to(ROOT)}")
 
 
-async def take(api: Api, folder: Path, github: forge.Standin) -> None:
+async def take(program: Program, folder: Path, github: forge.Standin) -> None:
     """Make the sessions and take all pictures."""
     expect.set_options(timeout=PATIENCE * 1000)
+    api = program.start()
     sessions = await asyncio.to_thread(make, api, github)
-    async with chromium(folder) as browser:
-        for look in LOOKS:
-            await pictures(browser, api, look, sessions)
+    sessions["interrupted"] = await asyncio.to_thread(interrupt, api, program)
+    run = await asyncio.to_thread(evaluate, api, program)
+    viewer = await asyncio.create_subprocess_exec(
+        *program.command("eval", "view", str(run)), env=program.environment, stdout=asyncio.subprocess.PIPE
+    )
+    assert viewer.stdout is not None
+    link = (await viewer.stdout.readline()).decode().strip()
+    try:
+        async with chromium(folder) as browser:
+            for look in LOOKS:
+                await pictures(browser, api, look, sessions)
+                await dialogs(browser, api, look, sessions)
+                await pictures_of_a_run(browser, link, look)
+    finally:
+        viewer.terminate()
+        await viewer.wait()
 
 
 def make(api: Api, github: forge.Standin) -> dict[str, str]:
@@ -83,10 +97,53 @@ def make(api: Api, github: forge.Standin) -> dict[str, str]:
         title="Greet in German",
     )
     served = api.create(bash(SERVE), finish("The page is on port 8765."), title="Show the greetings as a page")
-    sessions = {"asking": asking, "failed": failed, "cloned": cloned, "served": served}
+    planning = api.create(
+        finish("1. Read greet.py.\n2. Add Finnish to WORDS.\n3. Run the tests."),
+        plan_mode=True,
+        title="Greet in Finnish",
+    )
+    refused = api.create(
+        bash("curl -sS https://greetings.example/words.json"),
+        finish("I could not reach greetings.example."),
+        title="Fetch more words",
+    )
+    sessions = {
+        "asking": asking,
+        "failed": failed,
+        "cloned": cloned,
+        "served": served,
+        "planning": planning,
+        "refused": refused,
+    }
     for session in sessions.values():
-        api.until(session, "awaiting_user_confirmation", "error", "paused", "finished")
+        api.until(session, "awaiting_user_confirmation", "awaiting_user_input", "error", "finished")
     return {"whole": whole, **{name: session.rpartition("/")[2] for name, session in sessions.items()}}
+
+
+def interrupt(api: Api, program: Program) -> str:
+    """Return the id of a session whose command was killed."""
+    before = {row["id"] for row in api.get("/api/sessions")["sessions"]}
+    command = program.command("run", "Greet in every language", "--model", api.script(bash("sleep 600")))
+    process = subprocess.Popen(command, cwd=api.workspace, env=program.environment, stdout=subprocess.DEVNULL)
+    try:
+
+        def acting() -> str | None:
+            new = [row["id"] for row in api.get("/api/sessions")["sessions"] if row["id"] not in before]
+            return new[0] if new and "CmdRunAction" in api.types(f"/api/sessions/{new[0]}") else None
+
+        return until(acting, "a command of the session")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def evaluate(api: Api, program: Program) -> Path:
+    """Return the folder of a run in which some rollouts fail."""
+    example, out = ROOT / "examples/benchmark", api.folder / "run"
+    right = {"content": "17 and 26 make 43.", **finish("<answer>43</answer>")}
+    what = [str(example / "arithmetic.py"), "--data", str(example), "--out", str(out), "--model", api.script(right)]
+    subprocess.run(program.command("eval", "run", *what), env=program.environment, capture_output=True, check=True)
+    return out
 
 
 async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, str]) -> None:
@@ -132,6 +189,49 @@ async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, st
             await expect(page.get_by_role("tabpanel", name=pane)).to_contain_text(content)
             await fill(page, pane)
             await picture(page, look, pane.lower())
+
+
+async def dialogs(browser: Browser, api: Api, look: str, sessions: dict[str, str]) -> None:
+    """Take the pictures of dialogs, of the bars that steer a session, and of the editor."""
+    async with window(browser, api.url, **LOOKS[look]) as page:
+        await page.goto(f"/s/{sessions['asking']}?token={api.token}")
+        state, dialog = page.get_by_role("region", name="State of the session"), page.get_by_role("dialog")
+        for name in ("Model", "Limits", "Permissions"):
+            await state.get_by_role("button", name=name).click()
+            await expect(dialog).to_be_visible()
+            await picture(page, look, f"dialog-{name.lower()}")
+            await page.keyboard.press("Escape")
+        await page.keyboard.press("?")
+        await expect(dialog).to_contain_text("Keyboard shortcuts")
+        await picture(page, look, "dialog-shortcuts")
+        await page.keyboard.press("Escape")
+        await page.goto(f"/s/{sessions['whole']}?pane=timeline")
+        await page.get_by_role("button", name="Fork here").click()
+        await expect(dialog).to_contain_text("Fork at event")
+        await picture(page, look, "dialog-fork")
+        for name, shown in (("planning", "Accept the plan"), ("refused", "Allow once"), ("interrupted", "Resume")):
+            await page.goto(f"/s/{sessions[name]}")
+            await expect(page.get_by_role("button", name=shown)).to_be_visible()
+            await picture(page, look, name)
+        await page.goto(f"/s/{sessions['cloned']}?pane=files")
+        await page.get_by_role("treeitem", name="greeting.txt").click()
+        await page.get_by_role("button", name="Edit").click()
+        await expect(page.get_by_role("textbox", name="Text of greeting.txt")).to_contain_text("hallo")
+        await picture(page, look, "editor")
+
+
+async def pictures_of_a_run(browser: Browser, link: str, look: str) -> None:
+    """Take the pictures of a run of an evaluation and of one of its rollouts."""
+    async with window(browser, link, **LOOKS[look]) as page:
+        await page.goto(link)
+        rollouts = page.get_by_role("list", name="Rollouts").get_by_role("listitem")
+        await expect(rollouts.first).to_contain_text("right answer")
+        await picture(page, look, "evaluation")
+        await rollouts.first.get_by_role("link").click()
+        await expect(page.get_by_role("region", name="Result of the rollout")).to_be_visible()
+        if look != "phone":  # which shows the conversation first
+            await expect(page.get_by_role("slider", name="Event")).to_be_visible()
+        await picture(page, look, "rollout")
 
 
 async def fill(page: Page, pane: str) -> None:

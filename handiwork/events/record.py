@@ -16,7 +16,7 @@ CondensationKind = Literal["collapse", "summary", "rewind"]
 SUMMARY = 120
 """Characters of a tool's line in the prompt, at most."""
 
-LoopRule = Literal["repeat", "error", "monologue", "cycle", "waiting"]
+LoopRule = Literal["repeat", "error", "monologue", "cycle", "mix", "waiting"]
 HookPoint = Literal["session_start", "before_action", "after_action", "before_finish", "session_end"]
 """The moments of a session at which hooks run."""
 HookPlace = Literal["sandbox", "host"]

@@ -267,6 +267,30 @@ class TestCycle:
         assert loop.rule == "cycle"
 
 
+class TestMix:
+    def test_few_things_in_any_order_fill_the_window(self) -> None:
+        read, check = ran("cat a.txt", "a\n"), ran("pytest", "1 failed\n", 1)
+        pairs = [read, check, read, EDITED, check, read, read, EDITED, check, read, EDITED, check]
+        assert find_loop(history(*pairs[1:])) is None
+        loop = find_loop(history(user(), *pairs))
+        assert loop is not None
+        assert (loop.first, loop.rule, loop.times) == (3, "mix", WINDOW)
+        assert loop.description == (
+            "The last 12 actions were the same 3 things in mixed order with the same results: "
+            "run `cat a.txt`, edit `a.py`, and run `pytest`."
+        )
+
+    def test_a_fifth_thing_or_a_new_one_makes_it_none(self) -> None:
+        mixed = [ran(name) for name in "abccabdbacd"]
+        assert find_loop(history(*mixed, ran("b"))) is not None
+        assert find_loop(history(*mixed, ran("new"))) is None
+        assert find_loop(history(ran("e"), *mixed[1:], ran("b"))) is None
+
+    def test_results_that_differ_are_progress(self) -> None:
+        pairs = [ran(name, output) for name, output in zip("abccabdbacdb", "111123456789", strict=True)]
+        assert find_loop(history(*pairs)) is None
+
+
 class TestWaiting:
     def test_waiting_for_nothing_counts_after_ten_times(self) -> None:
         assert find_loop(history(ran("make", "cc a.c\n", None), *[waited()] * 9)) is None
@@ -308,6 +332,7 @@ repetitions = st.sampled_from(
         [said("hm")] * 3,
         [ran("a"), ran("b")] * 3,
         [ran("a"), ran("b"), ran("c"), ran("d")] * 3,
+        [ran(name) for name in "abccabdbacdb"],
         [waited()] * 10,
     ]
 )

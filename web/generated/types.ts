@@ -1085,7 +1085,7 @@ export interface Limits {
 export interface LoopEvent extends Event {
   type: "LoopEvent";
   first: number;
-  rule: "repeat" | "error" | "monologue" | "cycle" | "waiting";
+  rule: "repeat" | "error" | "monologue" | "cycle" | "mix" | "waiting";
   times: number;
   content: string;
 }

@@ -20,10 +20,10 @@ from handiwork.events.record import LoopEvent, LoopRule
 
 WINDOW = 12
 """The number of newest entries in which repetitions are counted."""
-LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "cycle": 3, "waiting": 10}
+LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "cycle": 3, "mix": WINDOW, "waiting": 10}
 """The number of repetitions that counts as being stuck."""
 LONGEST_CYCLE = 4
-"""The most different actions of a cycle: WINDOW has room for three cycles of them."""
+"""The most different actions of a cycle or a mix: WINDOW has room for each three times."""
 RETRY_TEMPERATURE, PATIENCE = 0.8, 2
 """The temperature of model calls after a detected loop, and the number of actions an agent has to leave the loop."""
 
@@ -33,6 +33,7 @@ _SENTENCES: dict[LoopRule, str] = {
     "error": "The same failed {times} times in a row: {what}.",
     "monologue": "The same was said {times} times with nothing done in between: {what}.",
     "cycle": "The same {length} things were done in turn {times} times with the same results: {what}.",
+    "mix": "The last {times} actions were the same {length} things in mixed order with the same results: {what}.",
     "waiting": "Waiting for more output of the running program gave nothing {times} times in a row.",
 }
 _MAX_LENGTH = 80
@@ -98,7 +99,7 @@ def find_loop(history: Sequence[Pair]) -> Repetition | None:
     times = len(list(takewhile(lambda pair: same(newest[0], pair), newest)))
     if times >= LEAST[rule]:
         return _repetition(rule, times, newest[times - 1], _describe_action(newest[0]))
-    return _cycle(newest)
+    return _cycle(newest) or _mix(newest)
 
 
 def _cycle(newest: Sequence[Pair]) -> Repetition | None:
@@ -108,10 +109,22 @@ def _cycle(newest: Sequence[Pair]) -> Repetition | None:
         turns = takewhile(lambda pairs: _same(*pairs), zip(newest[length:], cycle(newest[:length])))
         times = 1 + len(list(turns)) // length
         if times >= LEAST["cycle"]:
-            *before, last = map(_describe_action, reversed(newest[:length]))
-            what = f"{', '.join(before)}, and {last}"
+            what = _describe_actions(newest[:length])
             return _repetition("cycle", times, newest[length * times - 1], what, length)
     return None
+
+
+def _mix(newest: Sequence[Pair]) -> Repetition | None:
+    """Return the repetition if few different actions fill the window, the newest one not for the first time."""
+    if len(newest) < LEAST["mix"] or not any(_same(newest[0], pair) for pair in newest[1:]):
+        return None
+    different: list[Pair] = []
+    for pair in newest:
+        if not any(_same(pair, other) for other in different):
+            different.append(pair)
+    if len(different) > LONGEST_CYCLE:
+        return None
+    return _repetition("mix", len(newest), newest[-1], _describe_actions(different), len(different))
 
 
 def _repetition(rule: LoopRule, times: int, first: Pair, what: str, length: int = 1) -> Repetition:
@@ -186,6 +199,11 @@ def _equal(event: Event, other: Event) -> bool:
 
 def _without_noise(text: str) -> str:
     return _NOISE.sub(lambda match: f"<{match.lastgroup}>", text)
+
+
+def _describe_actions(newest: Sequence[Pair]) -> str:
+    *before, last = map(_describe_action, reversed(newest))
+    return f"{', '.join(before)}, and {last}"
 
 
 def _describe_action(pair: Pair) -> str:

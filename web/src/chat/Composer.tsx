@@ -15,6 +15,7 @@ const MOST_IMAGES = 16;
 
 export function Composer({ store }: { store: SessionStore }) {
   const state = useSessionPart(store, (now) => now.info.state);
+  const interrupted = useSessionPart(store, (now) => now.info.interrupted);
   const [draft, setDraft] = useState<Draft>(() => draftOf(store.id));
   const [problem, setProblem] = useState("");
   const sending = useAsync();
@@ -47,7 +48,7 @@ export function Composer({ store }: { store: SessionStore }) {
       }
     }
   };
-  const running = state === "running";
+  const running = state === "running" && !interrupted;
   const send = (interrupt = false) => {
     const content = draft.text.trim();
     if (!content) return;
@@ -102,7 +103,7 @@ export function Composer({ store }: { store: SessionStore }) {
           rows={1}
           value={draft.text}
           aria-label="Message"
-          placeholder={hint(state)}
+          placeholder={running ? "Message to the agent, which reads it after its current actions" : hint(state)}
           onChange={(event) => change((before) => ({ ...before, text: event.target.value }))}
           onKeyDown={key}
           onPaste={(event) => attachFrom(event, event.clipboardData)}
@@ -171,6 +172,5 @@ function hint(state: AgentState): string {
   if (state === "awaiting_user_input") return "Your answer";
   // A message instead of an answer refuses the action.
   if (state === "awaiting_user_confirmation") return "Or a message, which refuses the action";
-  if (state === "running") return "Message to the agent, which reads it after its current actions";
   return "Message to the agent";
 }

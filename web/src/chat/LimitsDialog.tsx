@@ -7,6 +7,7 @@ import { Field } from "../components/Field";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import type { SessionStore } from "../store";
+import { capital } from "../wording/text";
 import { LIMITS, type LimitName, limitsFrom, usedOf } from "./limits";
 
 export function LimitsDialog({ store, onClose }: { store: SessionStore; onClose: () => void }) {
@@ -27,7 +28,10 @@ export function LimitsDialog({ store, onClose }: { store: SessionStore; onClose:
   return (
     <Dialog title="Limits of the session" onClose={onClose} onSubmit={save}>
       {LIMITS.map(({ name, label, unit }) => (
-        <Field key={name} label={`${label} (${used[name].toLocaleString()} ${unit} used)`}>
+        <Field
+          key={name}
+          label={`${label === capital(unit) ? label : `${label} in ${unit}`} (${used[name].toLocaleString()} used)`}
+        >
           <input
             value={fields[name]}
             inputMode="decimal"
