@@ -170,7 +170,7 @@ class Proxy:
         if not isinstance(host, str):
             reason = "addresses are not reached, only hosts by their names"
             raise await self._refusal(host, port, reason, _pattern_of(host, port))
-        reason = f"not among the session's allowed hosts ({', '.join(allowed) or 'nothing'})"
+        reason = f"not among the session's allowed hosts ({', '.join(allowed) or 'none'})"
         raise await self._refusal(host, port, reason, _pattern_of(host, port))
 
     async def _resolve(self, host: Host, port: int) -> list[Address]:

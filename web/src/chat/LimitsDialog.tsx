@@ -30,7 +30,7 @@ export function LimitsDialog({ store, onClose }: { store: SessionStore; onClose:
       {LIMITS.map(({ name, label, unit }) => (
         <Field
           key={name}
-          label={`${label === capital(unit) ? label : `${label} in ${unit}`} (${used[name].toLocaleString()} used)`}
+          label={`${label === capital(unit) ? label : `${label} in ${unit}`} (${used[name].toLocaleString("en")} used)`}
         >
           <input
             value={fields[name]}

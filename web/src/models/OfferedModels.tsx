@@ -6,6 +6,7 @@ import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
 import { useLoaded, useSettled } from "../components/useLoaded";
 import type { OfferedModel } from "../../generated/types";
+import { count } from "../wording/format";
 import { exact } from "../wording/text";
 import type { Service } from "./service";
 import { ServiceKey } from "./ServiceKey";
@@ -64,6 +65,6 @@ export function OfferedModels({ service, keys, onTaken, onChoose, onBack }: Prop
 
 function factsOf({ title, window, input, output }: OfferedModel): string {
   const price = input !== null && output !== null && `$${input} in, $${output} out per million tokens`;
-  const context = window !== null && `${Math.round(window / 1000).toLocaleString()}k context`;
+  const context = window !== null && `${count(window / 1000)}k context`;
   return [exact(title), price, context].filter(Boolean).join(" · ");
 }

@@ -8,7 +8,7 @@ import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
 import { go, sessionPath } from "../router";
 import "../styles/models.css";
-import { duration } from "../wording/format";
+import { count, duration } from "../wording/format";
 import type { ModelChoice, ModelDownload, ModelInfo } from "../../generated/types";
 import { AddressFields, ProviderFields } from "./FirstRunFields";
 import { type Choice, type Kind, modelOf, takeKey } from "./firstChoice";
@@ -134,7 +134,7 @@ function ModelCard({ models, current, onChosen }: ModelCardProps) {
   );
 }
 
-const megabytes = (bytes: number) => Math.round(bytes / 1e6).toLocaleString("en");
+const megabytes = (bytes: number) => count(bytes / 1e6);
 
 /** Wait until a local model is downloaded; `onState` gets the state of the download while it goes on. */
 async function downloaded(model: string, onState: (state: ModelDownload) => void) {

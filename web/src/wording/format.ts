@@ -13,16 +13,14 @@ export function bytes(size: number): string {
   return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} ${units[unit]}`;
 }
 
-/** A number with thin spaces between groups of three digits, like 12 345. */
+/** A whole number, like 12,345. */
 export function count(number: number): string {
-  return Math.round(number)
-    .toString()
-    .replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return Math.round(number).toLocaleString("en");
 }
 
 /** A number and its noun, like 1 step or 2 steps. */
 export function plural(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** USD; four decimals below one dollar. */
