@@ -110,7 +110,9 @@ def read(out: Path) -> Manifest:
     try:
         return Manifest.model_validate_json((out / FILE).read_bytes())
     except FileNotFoundError:
-        raise ResultsError(f"{out} has no {FILE}: it is no run's folder") from None
+        inside = sorted({*out.glob(f"*/{FILE}"), *out.glob(f"*/*/{FILE}")})  # a matrix has its cells there
+        runs = f"; name one of the runs in it: {', '.join(str(file.parent) for file in inside)}" if inside else ""
+        raise ResultsError(f"{out} has no {FILE}: it is no run's folder{runs}") from None
     except ValidationError as error:
         raise ResultsError(f"{out / FILE} is no manifest of this version: {error}") from error
 
