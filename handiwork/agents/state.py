@@ -151,7 +151,7 @@ class State(Generic[Data]):
 
     @property
     def unpriced(self) -> int:
-        """Completions of the whole session whose cost is unknown."""
+        """The number of completions of unknown cost in the whole session."""
         return self.totals.unpriced
 
     @property

@@ -25,7 +25,7 @@ _UNINDEXED = re.compile(r"\W*index:\s*false\W*\Z")
 class Block(NamedTuple):
     """A piece of a file: lines ``first`` to ``last``, 1-based and inclusive.
 
-    ``name`` is what it defines, with the classes around a method ("Stack.push"); "" if it defines nothing.
+    ``name`` is that of its definition, with the classes around a method ("Stack.push"); "" without a definition.
     """
 
     type: BlockType

@@ -56,7 +56,7 @@ class Location(NamedTuple):
 
 
 def programs(listed: Iterable[str]) -> list[str]:
-    """Return the paths of programs that are no tests."""
+    """Return the paths of programs, without tests."""
     return [path for path in listed if PurePosixPath(path).suffix.lower() in CODE and not is_test(path)]
 
 

@@ -70,7 +70,7 @@ class SlashCommands:
         return "\n".join(f"{name:{width}}{text}" for name, text in zip(names, about, strict=True))
 
     async def carry_out(self, name: str, *arguments: str) -> str:
-        """Carry out a command and return what to tell the user."""
+        """Carry out a command and return the message for the user."""
         match name, arguments:
             case "/model", (model,) | (model, _):
                 base_url = arguments[1] if len(arguments) == 2 else None

@@ -61,7 +61,7 @@ class _ProxyBackend(httpcore2.AsyncNetworkBackend):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._sockets: Any = httpcore2.AnyIOBackend()  # its type is a stand-in for where anyio is missing
+        self._sockets: Any = httpcore2.AnyIOBackend()  # its type is a stand-in if anyio is missing
 
     async def connect_tcp(
         self,

@@ -76,11 +76,11 @@ class Repetition:
         return _QUESTION.format(self.description)
 
     def is_new(self, told: LoopEvent | None) -> bool:
-        """Return whether it began after the one that the agent was told of last."""
+        """Return whether it began after the last one reported to the agent."""
         return told is None or self.first > told.id
 
     def persists(self, told: LoopEvent | None, history: Sequence[Pair]) -> bool:
-        """Return whether the agent has acted PATIENCE times since it was told, and has not left it."""
+        """Return whether the agent is still in it, PATIENCE actions after the report."""
         return told is not None and sum(action.id > told.id for action, _ in history[-PATIENCE - 1 :]) >= PATIENCE
 
 

@@ -1,4 +1,4 @@
-"""Undo of an apply: the session's folder keeps what each apply replaced, until the apply is undone.
+"""Undo of an apply: the session's folder keeps the files that each apply replaced until it is undone.
 
 A kept apply is a numbered folder with the files as they were before, and a record of each path's content before and
 after. It is complete before the apply moves its first file. An apply that its journal has undone leaves a record that
@@ -99,7 +99,7 @@ class _Kept:
 
 @contextmanager
 def kept_for_undo(undo_dir: Path, target: Path, replacements: Sequence[Replacement]) -> Generator[None]:
-    """Keep what the replacements will replace below ``target``; forget it again if they fail. Raises WorkspaceError."""
+    """Keep the files to be replaced below ``target``; discard them if the replacements fail. Raises WorkspaceError."""
     folder = undo_dir / str(max(_numbers(undo_dir), default=0) + 1)
     try:
         try:

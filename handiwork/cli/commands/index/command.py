@@ -42,7 +42,7 @@ _FIND = (
 def index(path: Path | None, module: str | None, search: str | None, memory: bool, forget: bool, as_json: bool) -> Exit:
     """Index ``path``, or the folder of an installed ``module``, and show the blocks that match ``search``, or counts.
 
-    With ``memory`` or ``forget``, only show or clear what agents remember of it. Raises WorkspaceError.
+    With ``memory`` or ``forget``, only show or clear the agents' memory of it. Raises WorkspaceError.
     """
     if memory or forget:
         return _show_memory(path, module, search, forget, as_json)
