@@ -97,7 +97,7 @@ class Vocabulary:
 
 
 def clipped(block: Block, lines: int) -> Block:
-    """Return the block with its fields cut to their limits, and its lines within a file of so many ``lines``."""
+    """Return the block with its fields cut to their limits, and its lines within a file of ``lines`` lines."""
     first = min(max(block.first, 1), max(lines, 1))
     last = min(max(block.last, first), max(lines, 1))
     return Block(block.type, first, last, block.name[:NAME], block.prototype[:PROTOTYPE], block.docstring[:DOCSTRING])

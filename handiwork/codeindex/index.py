@@ -55,7 +55,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best blocks that match a query, of ``total``; ``extended`` tells that words matched as prefixes alone."""
+    """The best blocks that match a query, of ``total``; ``extended`` is True if words matched only as prefixes."""
 
     total: int
     hits: tuple[Hit, ...]

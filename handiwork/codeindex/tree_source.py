@@ -78,7 +78,7 @@ _NAMES = ("name", "declarator", "type", "left", "path")
 
 
 def tree_blocks(language: str, text: str) -> list[Block] | None:
-    """Return the blocks of a file, None if there is no grammar of its language here."""
+    """Return the blocks of a file, None if no grammar of its language is installed."""
     parser = parser_of(language) if language in LANGUAGES else None
     if parser is None:
         return None

@@ -23,7 +23,7 @@ _NAMING = (
     (re.compile(r"\b(jest|vitest run|ctest)\b(?!\.)"), r"\1 --verbose"),
     (re.compile(r"\bphpunit\b(?!\.)"), "phpunit --testdox"),
 )
-"""How the commands of test runners are told to name each test."""
+"""The rewrites of test runners' commands that make them name each test."""
 
 _REPORTS = (
     re.compile(r"^PASSED (\S.*)$"),  # pytest -rp

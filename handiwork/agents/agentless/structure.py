@@ -28,7 +28,7 @@ LONG_VALUE, VALUE_END = 30, 10
 """Lines of an assignment that a skeleton shows whole, and of each end of a longer one."""
 
 PARSED = 256
-"""Results of parsing that are kept: every step computes the artefacts of all stages anew."""
+"""The number of parsing results kept: every step recomputes the artefacts of all stages."""
 
 LONGEST_RANGE = 200
 """Lines of a range that a location may be."""

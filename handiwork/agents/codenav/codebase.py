@@ -26,7 +26,7 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 class DescribeCodebaseAction(CodeSearchAction):
     """Describe the codebase in ``folders`` of ``root``: by their READMEs, and by the functions that ``query`` finds.
 
-    ``tools`` is how much of each function is told.
+    ``tools`` is the level of detail for each function.
     """
 
     query: str = _DEFINITIONS

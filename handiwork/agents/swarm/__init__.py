@@ -22,7 +22,7 @@ from handiwork.events.base import Part
 from handiwork.llm.types import Message
 
 TEMPERATURE = 0.7
-"""The temperature of all nodes but the decision: equal answers are no vote."""
+"""The temperature of all nodes but the decision: a vote needs answers that differ."""
 
 SHARE = 2.0
 """Characters of inputs and findings in a prompt for each token of the model's window, about half of it."""

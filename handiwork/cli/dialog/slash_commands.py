@@ -109,7 +109,7 @@ class SlashCommands:
     async def _change_model(self, model: str, base_url: str | None) -> str:
         self.say(f"  looking for {model} ...", "dim")
         try:
-            # In a thread: the libraries of a provider take seconds to import, and the terminal must not stand still.
+            # In a thread: the libraries of a provider take seconds to import, and the terminal must not freeze.
             llm = await asyncio.to_thread(llms.create, model, base_url)
         except LLMError as error:
             return f"  the model is unchanged: {error}"

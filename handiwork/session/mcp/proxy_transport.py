@@ -13,7 +13,7 @@ import httpcore2
 import httpx2
 
 ANSWER_LIMIT = 16 << 20
-"""Bytes of one answer, but for a stream of events, whose events the SDK bounds."""
+"""The maximum bytes of one answer, except for a stream of events, whose events the SDK limits."""
 
 
 class ProxyTransport(httpx2.AsyncBaseTransport):

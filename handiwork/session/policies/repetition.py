@@ -172,7 +172,7 @@ def _same_failure(pair: Pair, other: Pair) -> bool:
     (action, result), (other_action, other_result) = pair, other
     if isinstance(result, ErrorObservation) and not isinstance(action, AgentThinkAction):
         return isinstance(other_result, ErrorObservation) and _equal(action, other_action)
-    return _same(pair, other)  # of a reply that is no action only the error is known
+    return _same(pair, other)  # for a malformed reply only the error is known
 
 
 def _same_result(result: Observation | None, other: Observation | None) -> bool:

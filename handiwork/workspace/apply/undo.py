@@ -31,7 +31,7 @@ class NothingToUndoError(WorkspaceError):
 
 
 class EditedSinceError(WorkspaceError):
-    """Files are no longer as the apply left them; ``paths`` are theirs."""
+    """Files have changed since the apply; ``paths`` lists them."""
 
     def __init__(self, target: Path, paths: Sequence[str]) -> None:
         self.paths = tuple(paths)
@@ -64,7 +64,7 @@ class KeptState:
 class _Step:
     """A path that an apply replaces; ``permissions`` are those of the file before, 0 without one.
 
-    ``has_edits`` tells that ``after`` includes edits of the user's.
+    ``has_edits`` is True if ``after`` includes the user's edits.
     """
 
     path: str

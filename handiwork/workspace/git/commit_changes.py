@@ -27,7 +27,7 @@ class CommitError(WorkspaceError):
 
 
 class ForeignCommitsError(CommitError):
-    """A branch that is to get the session's changes has commits of others, which they would undo."""
+    """The branch for the session's changes has other commits, which the changes would undo."""
 
 
 def commit_changes(
@@ -80,7 +80,7 @@ def name_commit(workspace: Path, branch: str, commit: str) -> str:
 
 
 def branches_like(workspace: Path, branch: str) -> list[str]:
-    """Return the names that ``name_commit`` gave, the newest first, and at last ``branch``."""
+    """Return the names that ``name_commit`` gave, the newest first, and finally ``branch``."""
     listed = _git(_git_dir(workspace), "for-each-ref", "--format=%(refname)", f"refs/heads/{branch}-*").decode()
     numbers = [name.removeprefix(f"refs/heads/{branch}-") for name in listed.split()]
     found = sorted((int(number) for number in numbers if number.isascii() and number.isdecimal()), reverse=True)
@@ -208,7 +208,7 @@ def _identity(git_dir: Path) -> bytes:
 
 
 def _resolve(git_dir: Path, name: str) -> str:
-    """Return the object that a name stands for; "" if there is none."""
+    """Return the object that a name refers to; "" if there is none."""
     return run_git(git_dir, "rev-parse", "--quiet", "--verify", name).stdout.decode().strip()
 
 

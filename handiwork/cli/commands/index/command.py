@@ -60,7 +60,7 @@ def index(path: Path | None, module: str | None, search: str | None, memory: boo
     codes = CodeIndex(str(root))
     try:
         if search is not None:
-            parse_query(search)  # a broken query is told of before anything is read
+            parse_query(search)  # report a broken query before reading anything
         began = time.monotonic()
         tree = SourceTree.of_directory(root)
         refreshed = codes.refresh(tree)
