@@ -108,7 +108,7 @@ class Hook(Model):
         return self.matcher.partition("(")[2].removesuffix(")")
 
     def matches(self, action: Action, tool: str = "") -> bool:
-        """Return whether the hook is to run before or after the action, which the model called by the name ``tool``."""
+        """Return whether the hook runs before or after the action, which the model called by the name ``tool``."""
         named = self.names == ("",) or not {*self.names}.isdisjoint(
             {"*", *_names_of(action.kind), *([tool] if tool else [])}
         )

@@ -12,8 +12,8 @@ from pathlib import Path
 class Process:
     """A process of some machine.
 
-    ``started`` is the machine's boot, its process namespace and the start time in clock ticks: it tells a reused
-    process number, and the same number on another machine, from this one.
+    ``started`` is the machine's boot, its process namespace and the start time in clock ticks: it
+    distinguishes this process from one that reuses its number or has the same number on another machine.
     """
 
     host: str

@@ -100,7 +100,7 @@ def _names(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class InstalledAgent:
-    """An installed agent. ``source`` is where its package defines it.
+    """An installed agent. ``source`` is its definition, as ``module:attribute`` or the path of a file.
 
     ``about`` is its description, or the reason why it cannot be loaded. ``takes`` and ``gives`` are the fields of its
     inputs and outputs as code, ``inputs`` and ``outputs`` their JSON Schemas; all four are empty without the agent.

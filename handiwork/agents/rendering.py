@@ -85,7 +85,7 @@ def observation_text(
 
 
 def _syntax_note(error: str) -> str:
-    """Return the line that tells of a syntax error, "" for none."""
+    """Return the line that reports a syntax error, "" for none."""
     return f"\nSyntax error in {error}" if error.startswith("line ") else f"\nSyntax error: {error}" if error else ""
 
 

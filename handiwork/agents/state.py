@@ -126,7 +126,7 @@ class State(Generic[Data]):
 
     @property
     def skills(self) -> tuple[str, ...]:
-        """The lines that document the user's own skills, which the notebook has besides the platform's."""
+        """The lines that document the user's own skills, which the notebook has in addition to the platform's."""
         return self.totals.skills
 
     @property
@@ -151,7 +151,7 @@ class State(Generic[Data]):
 
     @property
     def unpriced(self) -> int:
-        """Completions of the whole session whose cost is unknown."""
+        """The number of completions of unknown cost in the whole session."""
         return self.totals.unpriced
 
     @property

@@ -7,7 +7,7 @@ SESSIONS = 30
 
 
 def session_ids(incomplete: str) -> list[tuple[str, str]]:
-    """Return the newest sessions whose id begins so, each with its title."""
+    """Return the newest sessions whose id starts with ``incomplete``, each with its title."""
     import asyncio
 
     from handiwork.cli.terminal.sanitize import plain

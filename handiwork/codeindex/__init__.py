@@ -1,1 +1,1 @@
-"""The code index: blocks of a codebase, found by Lucene-style queries, read again only where files change."""
+"""The code index: blocks of a codebase, found by Lucene-style queries; only changed files are read again."""

@@ -25,7 +25,7 @@ _UNINDEXED = re.compile(r"\W*index:\s*false\W*\Z")
 class Block(NamedTuple):
     """A piece of a file: lines ``first`` to ``last``, 1-based and inclusive.
 
-    ``name`` is what it defines, with the classes around a method ("Stack.push"); "" if it defines nothing.
+    ``name`` is that of its definition, with the classes around a method ("Stack.push"); "" without a definition.
     """
 
     type: BlockType
@@ -97,7 +97,7 @@ class Vocabulary:
 
 
 def clipped(block: Block, lines: int) -> Block:
-    """Return the block with its fields cut to their limits, and its lines within a file of so many ``lines``."""
+    """Return the block with its fields cut to their limits, and its lines within a file of ``lines`` lines."""
     first = min(max(block.first, 1), max(lines, 1))
     last = min(max(block.last, first), max(lines, 1))
     return Block(block.type, first, last, block.name[:NAME], block.prototype[:PROTOTYPE], block.docstring[:DOCSTRING])

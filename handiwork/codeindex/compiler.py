@@ -29,7 +29,7 @@ def make_schema() -> tantivy.Schema:
 
     ``words`` has the sub-words of its text in order, ``names`` each identifier and sub-word once, ``name``,
     ``prototype``, ``docstring`` and ``path`` their sub-words and identifiers, ``defined`` those of the name without the
-    classes around it. ``payload`` is what a search returns. One document has a ``generation`` alone: the name of the
+    classes around it. ``payload`` is the result of a search. One document has a ``generation`` alone: the name of the
     list of files that belongs to all others.
     """
     builder = tantivy.SchemaBuilder()

@@ -27,15 +27,15 @@ from handiwork.errors import WorkspaceError
 from handiwork.paths import cache_dir, locked
 
 FORMAT = 1
-"""Raised when the rules of blocks or words change: older indexes are then made anew."""
+"""Raised when the rules of blocks or words change: older indexes are then rebuilt."""
 CODE = 50_000
 """Maximum characters of a block's code that the index keeps; the rest is cut off."""
 UNUSED_DAYS = 30
-"""Days after which an index that nobody has used is removed."""
+"""Days after which an unused index is removed."""
 
 _HEAP = 64 << 20
 _CHUNK = 1_000
-"""Files after which what was read is saved."""
+"""The number of files after which the index is saved."""
 _RECENT = 100_000_000
 """Nanoseconds in which a file could change twice without its times telling."""
 _WORKERS = 2
@@ -55,7 +55,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best blocks that match a query, of ``total``; ``extended`` tells that words matched as prefixes alone."""
+    """The best blocks that match a query, of ``total``; ``extended`` is True if words matched only as prefixes."""
 
     total: int
     hits: tuple[Hit, ...]
@@ -110,9 +110,9 @@ class CodeIndex:
         return (self.folder / "tantivy/meta.json").exists()
 
     def refresh(self, tree: SourceTree, stop: threading.Event | None = None) -> Refreshed:
-        """Read the files that are new or have changed, and forget those that are gone.
+        """Read new and changed files, and forget deleted ones.
 
-        ``stop`` ends it early: what was read remains. Other processes wait. Raises OSError.
+        ``stop`` ends it early; the files already read stay indexed. Other processes wait. Raises OSError.
         """
         stop = stop or threading.Event()
         self._prepare()
@@ -182,7 +182,7 @@ class CodeIndex:
         (self.folder / "root").write_text(self.name)
 
     def _open(self) -> tantivy.Index:
-        """Return the documents as they are now; those that cannot be read are begun anew."""
+        """Return the current documents; replace unreadable ones by an empty index."""
         self._prepare()
         path = self.folder / "tantivy"
         if self._index is None:
@@ -197,7 +197,7 @@ class CodeIndex:
         return self._index
 
     def _follow(self, index: tantivy.Index) -> None:
-        """Load the list of files of the documents, which another process may have written; without one begin anew.
+        """Load the list of files of the documents, which another process may have written; without one, start over.
 
         The caller holds the lock.
         """
@@ -265,7 +265,7 @@ class CodeIndex:
                     unsaved = 0
             self._commit(writer)
         except BaseException:
-            self._files = _Files()  # what was not saved is read again
+            self._files = _Files()  # unsaved files are read again
             raise
         finally:
             results.close()
@@ -380,7 +380,7 @@ def _locks(_: str, names: list[str]) -> list[str]:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove the indexes of trees that are gone, and those that were not used for long."""
+    """Remove the indexes of deleted trees, and those unused for UNUSED_DAYS."""
     for index in folder.iterdir():
         with suppress(OSError):
             unused = time.time() - (index / "lock").stat().st_mtime > UNUSED_DAYS * 86_400

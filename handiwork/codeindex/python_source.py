@@ -1,8 +1,8 @@
 """Blocks of Python by the rules of CodeNav (arXiv 2406.12276): the statements at a module's top, by their AST class.
 
 FunctionDef is a function, ClassDef a class, Assign an assignment, Import and ImportFrom are imports, If and For are
-conditionals, and everything else is other, also async functions and annotated assignments. The methods of classes are
-blocks besides, which CodeNav does not have.
+conditionals, and everything else is other, also async functions and annotated assignments. Methods of classes are
+blocks too, unlike in CodeNav.
 """
 
 from __future__ import annotations

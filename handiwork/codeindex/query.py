@@ -3,7 +3,7 @@
 ``max pool`` finds blocks with either word, the best first. ``AND``, ``OR``, ``NOT``, ``+``, ``-`` and parentheses
 combine; ``"max pool"`` is a phrase, ``"max pool"~3`` its words at most three places apart; ``Conv*`` and ``Conv?d`` are
 wildcards, ``/conv[123]d/`` a regular expression, ``recieve~`` finds words two letters off, ``^2`` weighs twice.
-``field: x`` looks in one field; a backslash takes a reserved character for what it is.
+``field: x`` looks in one field; a backslash makes a reserved character literal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class QueryError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What to look for in ``field``, None for all text.
+    """A term to find in ``field``; None means all text.
 
     ``text`` is without escapes; that of a "wildcard" is a regular expression, that of a "range" like "10 TO 20".
     ``slop`` is the distance of a phrase's words, or the number of letters a "fuzzy" word may be off.

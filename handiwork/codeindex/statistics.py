@@ -3,7 +3,7 @@
 They are of the files named *.py that the index has read, without those whose first line says ``index: false``. A
 snippet is a statement at the top of a module, as CodeNav indexes it: a function, class, import, assignment, conditional
 or other statement. Methods, and functions within others, are parts of their snippet. CodeNav leaves out a file with a
-syntax error; here the statements count that the index finds in it.
+syntax error; here the statements that the index finds in it count.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Blocks of other languages than Python by their tree-sitter grammars, which also read files with errors.
+"""Blocks of languages other than Python by their tree-sitter grammars, which also read files with errors.
 
 The nodes at the top of a file are blocks, as are those in namespaces, modules and branches of the preprocessor. Types
-(classes, structs, interfaces, enums, traits) are classes, and the functions and types in them blocks besides.
+(classes, structs, interfaces, enums, traits) are classes, and the functions and types in them are blocks too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from handiwork.codeindex.blocks import BLOCKS, NAME, PROTOTYPE, Block, BlockType
 from handiwork.sandbox.inside.syntax.check import parser_of
 
 Node = Any
-"""A tree-sitter node; the wheels of grammars and parser are an extra, and not at hand where this is type-checked."""
+"""A tree-sitter node; the wheels of grammars and parser are an extra, which the type checker lacks."""
 
 LANGUAGES = frozenset(
     {"javascript", "typescript", "tsx", "java", "go", "rust", "c", "cpp", "ruby", "php", "csharp", "python"}
@@ -78,7 +78,7 @@ _NAMES = ("name", "declarator", "type", "left", "path")
 
 
 def tree_blocks(language: str, text: str) -> list[Block] | None:
-    """Return the blocks of a file, None if there is no grammar of its language here."""
+    """Return the blocks of a file, None if no grammar of its language is installed."""
     parser = parser_of(language) if language in LANGUAGES else None
     if parser is None:
         return None
@@ -105,7 +105,7 @@ class _Reader:
                     comments = []
                 comments.append(node)
                 continue
-            if node.type == "attribute_item":  # Rust's stand before what they are about
+            if node.type == "attribute_item":  # Rust's attributes precede their item
                 attribute = attribute or node
                 continue
             self._node(attribute or node, node, comments, owner, depth)
@@ -225,7 +225,7 @@ def _unwrapped(node: Node) -> Node:
 
 
 def _body(node: Node) -> Node | None:
-    """Return what a definition has between its braces, or behind its header."""
+    """Return the body of a definition, between its braces or behind its header."""
     body = node.child_by_field_name("body")
     if body is None and (value := _function_value(node)) is not None:
         body = value.child_by_field_name("body")

@@ -43,7 +43,7 @@ def main() -> None:
     vocabulary = Vocabulary()
     for language in (name for name in sys.argv[1:] if name in LANGUAGES):
         tree_blocks(language, "")
-    read_blocks("python", _WARM_UP, vocabulary)  # imports what it needs later
+    read_blocks("python", _WARM_UP, vocabulary)  # imports the modules that it needs later
     confine()
     while (header := _read(_FRAME.size)) is not None:
         language, text = json.loads(_read(_FRAME.unpack(header)[0]) or b"[]")

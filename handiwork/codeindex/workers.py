@@ -107,7 +107,7 @@ def map_with_workers(
 ) -> Generator[Result]:
     """Yield the result of ``work`` for each item as it comes, from ``size`` threads with a worker each.
 
-    Closing the generator ends the workers. Raises what ``work`` raises.
+    Closing the generator ends the workers. Raises the errors of ``work``.
     """
     waiting, stop = iter(items), threading.Event()
     results: queue.Queue[Result | BaseException | None] = queue.Queue(4 * size)

@@ -28,7 +28,7 @@ FILES = 64
 def of_repository(root: int, workspace: Path) -> list[Convention]:
     """Return the micro agents of ``workspace``, open as ``root``, and of the folders around it, whose paths have `..`.
 
-    ``root`` may be a copy of the workspace. Nobody parses a text before it is accepted.
+    ``root`` may be a copy of the workspace. No text is parsed before the user accepts it.
     """
     found = _in_folder(root, "")
     for prefix, descriptor in folders_around(workspace):

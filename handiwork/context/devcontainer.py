@@ -164,7 +164,7 @@ def _commands(value: object) -> Iterator[str]:
 
 
 def _quoted(value: object) -> str | None:
-    """Return a value as the shell reads it; None if it needs a variable of the host, or is no text.
+    """Return a value as the shell reads it; None if it needs a variable of the host, or is not text.
 
     Of the variables only ``${containerEnv:NAME}`` has a meaning in a sandbox: that of the shell's own variable.
     """

@@ -81,7 +81,7 @@ def in_folders(root: Path, folders: Iterable[str]) -> list[Convention]:
             try:
                 os.close(open_folder(descriptor, folder))
             except OSError:
-                continue  # it is no folder of the workspace, or a link
+                continue  # it is not a folder of the workspace, or is a link
             found.update({one.path: one for one in instructions.in_folder(descriptor, folder)})
     return list(found.values())
 

@@ -35,7 +35,7 @@ FOLDERS = 20_000
 """Folders in which the listing of a whole workspace looks for nested files."""
 
 SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", "target", "site-packages"})
-"""Folders of other projects and of tools, whose files are no conventions of this project."""
+"""Folders of other projects and of tools, whose files are not conventions of this project."""
 
 _IMPORT = re.compile(r"^@(\S+)$")
 _FENCE = re.compile(r"^\s*(```|~~~)")

@@ -27,7 +27,7 @@ LIST_LIMIT = 100
 """Items of a list."""
 
 NUMBER_LIMIT = 1 << 53
-"""Numbers below this are exact wherever JSON is read."""
+"""Numbers below this are exact in every JSON reader."""
 
 _PLATFORM_FIELDS = frozenset((*Event.model_fields, "schema", "type", "blob", "limit"))
 """Fields of an observation that only the platform sets."""

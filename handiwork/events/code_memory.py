@@ -1,4 +1,4 @@
-"""The memory of a codebase across tasks: what solved one is remembered, and recalled for later ones.
+"""The memory of a codebase across tasks: the solution of one is remembered, and recalled for later ones.
 
 The session carries these actions out. A session without a memory, as in evaluations, recalls nothing.
 """

@@ -20,8 +20,8 @@ LONGEST = 6_000
 ADVICE = frozenset({"AGENTS.md", "CLAUDE.md", "SKILL.md"})
 """Files that advise agents: no agent reads them unasked, since their text joins the prompt once the user accepts it."""
 
-# Neither the shell's functions, nor programs or settings of the workspace, take part. Without git's word on what to
-# ignore, the usual folders of tools are left out.
+# Neither the shell's functions, nor programs or settings of the workspace, take part. If git cannot list the files,
+# the usual folders of tools are left out.
 _LIST = (
     "(PATH=/usr/local/bin:/usr/bin:/bin; "
     "(command git -c core.fsmonitor=false ls-files -zco --exclude-standard 2>/dev/null || command find . "

@@ -41,7 +41,7 @@ class ServedSandbox(ABC):
 
     name: str
     own_skills: Sequence[OwnSkills] = ()
-    """The user's own skills, which the notebook has besides the platform's."""
+    """The user's own skills, which the notebook has in addition to the platform's."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ def serve(
         application(data, token, names_of(host), f"handiwork-{port}", run),
         http=limited_protocol(),
         ws="websockets-sansio",
-        # The server accepts so many connections before it applies its limits on them.
+        # The server accepts this many connections before it applies its limits on them.
         backlog=BACKLOG,
         ws_max_size=MESSAGE_LIMIT,
         log_level="warning",

@@ -1,4 +1,4 @@
-"""The user's own terminal in a session's sandbox, over a WebSocket. It is no part of the session's log.
+"""The user's own terminal in a session's sandbox, over a WebSocket. It is not part of the session's log.
 
 The page sends typed bytes as binary messages, and JSON: {"rows", "columns"} is a new size, {"shown": N} reports that
 the page has shown N more bytes. The server sends output as binary messages, {"ready": true} once the shell runs, and

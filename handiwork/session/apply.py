@@ -22,7 +22,7 @@ from handiwork.workspace.copy import Workspace
 from handiwork.workspace.git.commit_changes import commit_changes, name_commit
 
 _UNDO = "applied"
-"""The folder, in a session's, of what its applies replaced."""
+"""The folder, inside a session's folder, of the files that its applies replaced."""
 
 
 class InPlaceError(WorkspaceError):
@@ -31,7 +31,7 @@ class InPlaceError(WorkspaceError):
 
 @dataclass(frozen=True)
 class Preview:
-    """What an apply would do in ``workspace``, and the ``undoable`` paths of the last one."""
+    """The expected result of an apply in ``workspace``, and the ``undoable`` paths of the last apply."""
 
     workspace: Path
     applied: Applied
@@ -49,7 +49,7 @@ class Commits:
 
 
 async def preview_session(data: Path, log: EventLog) -> Preview:
-    """Return what ``apply_session`` would do. Raises InPlaceError, SessionError, WorkspaceError."""
+    """Return a preview of ``apply_session``. Raises InPlaceError, SessionError, WorkspaceError."""
     workspace = await _workspace(log)
     notices = await _recover(workspace)
     undo_dir = _undo_dir(data, log)
@@ -61,7 +61,7 @@ async def preview_session(data: Path, log: EventLog) -> Preview:
 async def apply_session(
     data: Path, log: EventLog, resolutions: Mapping[str, Resolution] | None = None
 ) -> tuple[Path, Applied]:
-    """Apply a session's changes to its workspace; return that directory and what changed in it.
+    """Apply a session's changes to its workspace; return that directory and the changes made in it.
 
     ``resolutions`` are those of ``apply``. Raises ConflictError on others, InPlaceError, SessionError,
     WorkspaceError; no file is changed then.
@@ -122,7 +122,7 @@ async def commit_session(store: Store, data: Path, log: EventLog, title: str = "
 
 
 async def undo_session(data: Path, log: EventLog) -> tuple[Path, Undone]:
-    """Undo the session's last apply; return the directory and what changed in it. A branch stays.
+    """Undo the session's last apply; return the directory and the changes made in it. A branch stays.
 
     Raises NothingToUndoError, EditedSinceError, InPlaceError, WorkspaceError; no file is changed then.
     """
@@ -139,7 +139,7 @@ async def _workspace(log: EventLog) -> Path:
 
 
 async def _changes(data: Path, log: EventLog, workspace: Path) -> list[Change]:
-    """Return the session's changes, and those that take back what it restored since an apply."""
+    """Return the session's changes, and the changes that revert files which it restored since an apply."""
     found = await changes(data, log)
     base = Workspace.load(session_dir(data, log.id)).base
     restored = await asyncio.to_thread(reverted, _undo_dir(data, log), workspace.resolve(), base, found)

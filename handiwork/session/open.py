@@ -164,7 +164,7 @@ def catalog_of(config: SessionConfig, workspace: Path, data: Path, watch: Observ
     catalog = read_catalog({Path(os.path.normpath(source / agent.path)): agent.text for agent in loaded})
     for problem in catalog.problems:
         watch(Status(problem))
-    # The session itself tells what is not accepted; here it is for the error about an agent that is not found.
+    # The session itself reports conventions that are not accepted; here they explain why an agent is not found.
     catalog.problems.extend(f"{one.convention.path}: {one.why}" for one in findings if one.convention not in loaded)
     return catalog
 
@@ -223,7 +223,7 @@ def recorded_egress(log: EventLog, allowed: Callable[[], Collection[str]], subta
         try:
             await log.append(event.with_fields(subtask=subtask))
         except LeaseLost:
-            return False  # a program in the background goes on while nobody runs the session
+            return False  # a background program keeps running while no process runs the session
         return True
 
     return Egress(allowed, record)

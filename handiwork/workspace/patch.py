@@ -26,9 +26,9 @@ def unified_diff(changes: Sequence[Change]) -> str:
 
 
 def without_hunk(change: Change, hunk: str) -> bytes:
-    """Return the content of a modified text file with one hunk, given as its patch has it, taken back.
+    """Return the content of a modified text file with one hunk, given as its patch has it, reverted.
 
-    Raises WorkspaceError if the change is no modified text, or no longer has the hunk.
+    Raises WorkspaceError if the change is not a modified text, or no longer has the hunk.
     """
     if change.kind != "modified" or change.binary or change.new is None:
         raise WorkspaceError(f"{quoted(change.path)} is {change.kind}, so it has no hunk to take back")

@@ -52,7 +52,7 @@ NO_COPIES = "Each candidate is validated in a copy of the workspace, and that ca
 
 
 class Sample(NamedTuple):
-    """A call of the model: ``summary`` says what a reply gives, "" for a reply of no use."""
+    """A model call: ``summary`` describes the contribution of a reply, "" for a useless one."""
 
     label: str
     prompt: str
@@ -64,8 +64,8 @@ class Sample(NamedTuple):
 class AgentlessAgent(Agent):
     """Localises the issue, asks for many candidates, validates each in a fork, and applies the one it ranks first.
 
-    The model decides nothing but the content of its replies: which stage is next follows from the history. A subclass
-    whose ``inputs`` have other defaults has other counts and temperatures.
+    The model only writes replies; the history determines the next stage. To change counts and temperatures, subclass
+    it with other defaults of ``inputs``.
     """
 
     description = "Agentless: localises an issue, samples many repairs, tests each in its own copy, keeps the best."

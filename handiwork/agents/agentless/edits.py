@@ -23,7 +23,7 @@ class SearchReplace(NamedTuple):
 def parse_edits(reply: str, paths: Sequence[str]) -> list[SearchReplace]:
     """Return the edits of a reply; the last line before a block that names a path says which file it is in.
 
-    A block without its end, or in no known file, is no edit. A first line ``...`` of either half is left out.
+    Skips a block without its end or without a known file, and a first line ``...`` of either half.
     """
     edits: list[SearchReplace] = []
     path = paths[0] if len(paths) == 1 else None
@@ -46,9 +46,9 @@ def parse_edits(reply: str, paths: Sequence[str]) -> list[SearchReplace]:
 
 
 def apply_edits(text: str, edits: Iterable[SearchReplace], spans: Sequence[Span]) -> str:
-    """Return the text with the edits made whose lines occur exactly once inside the spans; others change nothing.
+    """Apply the edits whose lines occur exactly once inside the spans, skip the others, and return the text.
 
-    Line ends stay those of the file. Of edits that overlap the first one is made.
+    The file keeps its line ends. Of overlapping edits, only the first is applied.
     """
     lines = text.split("\n")
     plain = [line.removesuffix("\r") for line in lines]

@@ -1,4 +1,4 @@
-"""The artefacts of the stages, all computed from the history: what the model and the trials answered so far."""
+"""The artefacts of the stages, computed from the answers of the model and the trials in the history."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Pipeline:
 
     @cached_property
     def programs(self) -> list[str]:
-        """The programs of the workspace that are no tests."""
+        """The programs of the workspace, without tests."""
         return programs(self.progress.listed or [])
 
     @cached_property
@@ -151,7 +151,7 @@ class Pipeline:
 
     @cached_property
     def locations(self) -> list[dict[str, list[Span]]]:
-        """The sets of edit locations; those of the related elements where the model names no place that is there."""
+        """The sets of edit locations; the related elements replace a set in which the model names no existing place."""
         labels = [f"{LOCATIONS} {number}" for number in range(1, self.inputs.location_samples + 1)]
         return [self.located(self._replies[label]) or self.related for label in labels if label in self._replies]
 
@@ -182,7 +182,7 @@ class Pipeline:
 
     @cached_property
     def selected(self) -> list[str]:
-        """The tests that must still pass: those that pass, without those that may rightly change."""
+        """The tests that must still pass: all passing tests except those that may rightly change."""
         excluded = {line.strip(" \t`*-") for line in self._replies.get(EXCLUDED, "").splitlines()}
         return [test for test in self.passing if test not in excluded]
 

@@ -9,7 +9,7 @@ PASSED = "PASS|Passed|ok|✓|✔|√"
 """Finds the lines of an output that may report a passed test."""
 
 MOST_TESTS = 500
-"""Tests that guard a candidate at most; of more, those that are named like the suspicious files come first."""
+"""The maximum number of tests that guard a candidate; tests named like the suspicious files come first."""
 
 MOST_REPORTED = 5_000
 """Passed tests that are read from one output."""
@@ -23,7 +23,7 @@ _NAMING = (
     (re.compile(r"\b(jest|vitest run|ctest)\b(?!\.)"), r"\1 --verbose"),
     (re.compile(r"\bphpunit\b(?!\.)"), "phpunit --testdox"),
 )
-"""How the commands of test runners are told to name each test."""
+"""The rewrites of test runners' commands that make them name each test."""
 
 _REPORTS = (
     re.compile(r"^PASSED (\S.*)$"),  # pytest -rp
@@ -58,6 +58,6 @@ def passed_tests(output: str, check: str, exit_code: int | None) -> list[str]:
 
 
 def nearest(tests: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return MOST_TESTS of the tests at most: first those that have one of the words in their name."""
+    """Return at most MOST_TESTS tests, first those with one of the words in their names."""
     named = [test for test in tests if any(word in test for word in words)]
     return list(dict.fromkeys([*named, *tests]))[:MOST_TESTS]

@@ -1,4 +1,4 @@
-"""The agent's last words: what was changed, what speaks for it, and what nobody has verified."""
+"""The agent's final report: the change, the evidence for it, and the points that are not verified."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from handiwork.agents.agentless.rank import normalised
 
 REPRODUCED, RESOLVED, OTHER = "Issue reproduced", "Issue resolved", "Other issues"
-"""What a reproduction test prints."""
+"""The verdicts that a reproduction test prints."""
 
 _BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
@@ -26,7 +26,7 @@ class ScriptLanguage(NamedTuple):
 
 
 SHELL = ScriptLanguage("bash", ".sh", "bash")
-"""Builds and runs what needs a compiler."""
+"""Builds and runs programs that need a compiler."""
 
 LANGUAGES = (
     ScriptLanguage("Python", ".py", "python3"),
@@ -52,7 +52,7 @@ def script_of(reply: str) -> str:
 
 
 def phrases_in(output: str) -> tuple[str, ...]:
-    """Return those of the three phrases that the output has; a verdict is exactly one."""
+    """Return which of the three phrases the output contains; a verdict contains exactly one."""
     return tuple(phrase for phrase in (REPRODUCED, RESOLVED, OTHER) if phrase in output)
 
 

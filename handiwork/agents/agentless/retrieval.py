@@ -1,4 +1,4 @@
-"""Retrieval: the files whose text fits the words of the issue best, by BM25, computed where the files are."""
+"""Retrieval: the files that match the words of the issue best by BM25, computed in the sandbox."""
 
 from __future__ import annotations
 

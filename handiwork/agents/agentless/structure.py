@@ -28,7 +28,7 @@ LONG_VALUE, VALUE_END = 30, 10
 """Lines of an assignment that a skeleton shows whole, and of each end of a longer one."""
 
 PARSED = 256
-"""Results of parsing that are kept: every step computes the artefacts of all stages anew."""
+"""The number of parsing results kept: every step recomputes the artefacts of all stages."""
 
 LONGEST_RANGE = 200
 """Lines of a range that a location may be."""
@@ -56,7 +56,7 @@ class Location(NamedTuple):
 
 
 def programs(listed: Iterable[str]) -> list[str]:
-    """Return the paths of programs that are no tests."""
+    """Return the paths of programs, without tests."""
     return [path for path in listed if PurePosixPath(path).suffix.lower() in CODE and not is_test(path)]
 
 

@@ -53,7 +53,7 @@ class TrialInputs(BaseModel):
 class TrialOutputs(BaseModel):
     """The outcome: the tests that passed, or the selected ones that did not, and the reproduction test's phrases.
 
-    ``message`` tells people the same in short.
+    ``message`` is a summary for people.
     """
 
     passed: tuple[str, ...] = ()

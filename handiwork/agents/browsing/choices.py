@@ -47,7 +47,7 @@ Page = list[str | ElementChoice]
 
 
 def read(tree: str) -> Page:
-    """Return the page whose accessibility tree this is."""
+    """Return the page of an accessibility tree."""
     nodes = elements(tree)
     kinds: dict[int, Kind] = {
         at: kind

@@ -1,4 +1,4 @@
-"""The tools that a reply may call: those with something to act on whose call is no mere repetition."""
+"""The tools that a reply may call: each has something to act on, and its call is not a mere repetition."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
     contents = [_content(action) for action in actions]
     if isinstance(actions[-1], ENDS):
         return set()
-    # A file written with the same text again stays as it is, whatever was run in between.
+    # Writing the same text again leaves a file unchanged, even after other commands.
     writes = all(isinstance(action, FileWriteAction) for action in actions)
     changes = EDITS if writes else (*EDITS, *COMMANDS)
     earlier: list[Action] = []

@@ -1,4 +1,4 @@
-"""CodeNavAgent, the agent of the CodeNav paper: it searches a codebase, then imports and runs what it has found."""
+"""CodeNavAgent, the agent of the CodeNav paper: it searches a codebase, then imports and runs the code it found."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class CodeNavOutputs(BaseModel):
 
 
 class CodeNavNotes(BaseModel):
-    """What the agent keeps: the ``library`` as it was described, the last summary, and the generated docstrings.
+    """The agent's data: the description of the ``library``, the last summary, and the generated docstrings.
 
-    ``recalled`` are earlier tasks with the codebase.
+    ``recalled`` holds earlier tasks with the codebase.
     """
 
     library: str | None = None
@@ -80,7 +80,7 @@ class CodeNavNotes(BaseModel):
 class CodeNavAgent(Agent[CodeNavNotes]):
     """Takes one action in each reply: search, code, code_summary or done.
 
-    A subclass whose ``inputs`` have other defaults has other settings; a TOML file of them is one.
+    A subclass changes the settings by other defaults of ``inputs``; a TOML file of settings defines a subclass.
     """
 
     description = "CodeNav's way: searches a codebase, then imports and runs what it has found."
@@ -167,7 +167,7 @@ class CodeNavAgent(Agent[CodeNavNotes]):
         return actions[0]
 
     def _completed(self, action: Action, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Action:
-        """Return the model's action with what the agent knows: settings, memory, the summary."""
+        """Return the model's action, completed with the agent's settings, memory and summary."""
         match action:
             case RetrieveAction():
                 is_short = inputs.retrieval == "prototypes"
@@ -243,7 +243,7 @@ def _docstring(block: CodeBlock, text: str) -> str:
 
 
 def _view(state: State[CodeNavNotes]) -> State[CodeNavNotes]:
-    """Return the state as the model sees it: its responses in CodeNav's form, without what the prompt has already."""
+    """Return the model's view of the state: responses in CodeNav's form, without actions that the prompt covers."""
     history = [
         (action, _response(observation, state.data))
         for action, observation in state.history
@@ -264,7 +264,7 @@ def _response(observation: Observation | None, notes: CodeNavNotes) -> Observati
 
 
 def _episode(task: str, state: State[CodeNavNotes]) -> CodeEpisode:
-    """Return what to remember: the blocks that were shown and whose names are in code that ran, and the solution."""
+    """Return the episode to remember: the shown blocks whose names occur in code that ran, and the solution."""
     observations = [observation for _, observation in state.history]
     runs = [o.code for o in observations if isinstance(o, RunCodeObservation) and o.error is None]
     summary = state.data.code_summary

@@ -12,7 +12,7 @@ from handiwork.events.base import Action, Observation, Run
 from handiwork.events.observation import IPythonRunCellObservation
 
 STDOUT, ERROR = 2_000, 4_000
-"""Characters of what the code prints, half of them from its start and half from its end, and of its exception."""
+"""The maximum characters of the code's output (half from its start, half from its end) and of its exception."""
 
 REPORT_TIMEOUT = 60.0
 """Seconds for the report before a cell, which checks its types, and for the one after it."""
@@ -27,7 +27,7 @@ _STATUS = {
 
 
 class RunCodeAction(IPythonRunCellAction):
-    """Run ``code`` in the notebook, in which the modules of ``folders`` can be imported, and report what it changed."""
+    """Run ``code`` in the notebook, which can import the modules of ``folders``, and report the changed variables."""
 
     folders: tuple[str, ...] = ()
 
@@ -65,7 +65,7 @@ def _report(request: dict[str, object]) -> IPythonRunCellAction:
 
 
 def _printed(observation: Observation | None) -> str:
-    """Return what a report printed, "" if it failed: the code's own output tells why."""
+    """Return the output of a report, "" if it failed: the code's own output tells why."""
     if isinstance(observation, IPythonRunCellObservation) and observation.error is None:
         return observation.text.strip()
     return ""

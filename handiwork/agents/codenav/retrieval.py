@@ -1,4 +1,4 @@
-"""The retrieval environment: the code index, with a memory of what an episode has seen and rules that rank again."""
+"""The retrieval environment: the code index, with rules that rerank and a memory of the blocks an episode has seen."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RetrieveAction(CodeSearchAction):
     room: int = ROOM
 
     async def execute(self, run: Run) -> Observation:
-        """Search for each query, rank what was not seen again, and choose what is shown."""
+        """Search for each query, rerank the blocks that were not seen, and choose those to show."""
         seen, results = set(self.seen), list[QueryResult]()
         for query in [line.strip() for line in self.query.split("\n") if line.strip()][:QUERIES]:
             found = await run(CodeBlocksAction(query=query, folders=self.folders, count=MATCHED))
@@ -126,7 +126,7 @@ class RetrieveObservation(Observation):
 
 
 def block_id(block: CodeBlock) -> str:
-    """Return what identifies a block as long as its file and code are the same."""
+    """Return an identifier of the block, computed from its file and code."""
     return hashlib.sha256(f"{block.file_path}\n{block.code}".encode(errors="replace")).hexdigest()[:12]
 
 

@@ -53,7 +53,7 @@ class CodeNavInputs(BaseModel):
 
     @property
     def tool_description(self) -> ToolDescription:
-        """How much the prompt tells of each function."""
+        """The level of detail at which the prompt describes each function."""
         return self.tools or ("prototypes" if self.mode == "tool-use" else "none")
 
 

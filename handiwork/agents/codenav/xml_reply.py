@@ -117,7 +117,7 @@ def _types(tools: Sequence[ActionTool]) -> str:
 
 
 def _plain(content: str) -> str:
-    """Return the content without what models write around it: blank lines, CDATA, a fence."""
+    """Return the content without the wrapping that models add: blank lines, CDATA, a fence."""
     text = content.strip("\n").rstrip()
     for pattern in (_CDATA, _FENCED):
         if match := pattern.fullmatch(text.strip()):

@@ -47,7 +47,7 @@ class MicroFileError(HandiworkError):
 
 
 def _as_list(value: object) -> object:
-    """Return a word as a list. Raises ValueError for what is no list of words."""
+    """Return a list of words; a single word becomes a list. Raises ValueError for any other value."""
     words: object = [value] if isinstance(value, str) else value
     if not isinstance(words, list) or not all(isinstance(word, str) for word in cast("list[object]", words)):
         raise ValueError("write words, like [git, commit]")

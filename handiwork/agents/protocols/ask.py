@@ -44,12 +44,12 @@ async def ask(
     offered: Sequence[ActionTool] | None = None,
     choose: ChooseProtocol = protocol_of,
 ) -> list[Action]:
-    """Return the model's next actions; a plain text is a message to the user, who answers.
+    """Return the model's next actions; plain text is a message to the user, who answers.
 
     The conventions that the session has loaded stand between the ``prompt`` and the conversation.
     The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. If the server
-    refuses what the protocol of ``choose`` needs, the one that it chooses then takes over. Raises MalformedReplyError
-    and the errors of the model.
+    refuses a feature of the protocol, ``choose`` picks another one. Raises MalformedReplyError and the errors of the
+    model.
     """
     while True:
         capabilities = llm.capabilities

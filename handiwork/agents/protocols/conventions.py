@@ -1,6 +1,6 @@
 """The conventions of the project and the user, as one message before every conversation.
 
-They are no part of the history, so that condensing it cannot lose a word of them.
+They are not part of the history, so that condensing it cannot lose a word of them.
 """
 
 from __future__ import annotations

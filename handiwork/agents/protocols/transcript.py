@@ -48,7 +48,7 @@ def conversation(
 
 
 def _overview_first(state: State) -> Iterator[tuple[Action, Observation | None]]:
-    """Yield the history, the overview before the task: small models follow best what they read last."""
+    """Yield the history with the overview before the task: small models best follow the text that they read last."""
     history = state.history
     # Messages of the environment, like knowledge, may stand between the task and the overview.
     before = (a for a, _ in history[1:] if not (isinstance(a, MessageAction) and a.source == "environment"))

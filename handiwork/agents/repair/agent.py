@@ -71,7 +71,7 @@ class RepairAgent(Agent):
         return await self._next(state, now, inputs)
 
     async def _next(self, state: State, now: RepairProgress, inputs: RepairInputs) -> Step:
-        """Return the next action for a workspace that has what it should have."""
+        """Return the next action once the workspace's files are read and have the expected content."""
         listed = now.listed or []
         check = inputs.check.strip() or checks.named_check(now.task)
         if check is None:

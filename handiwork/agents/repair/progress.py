@@ -114,7 +114,7 @@ class RepairProgress(FileProgress):
 
     @property
     def trial(self) -> Candidate | None:
-        """The candidate that is to be applied to the workspace now and checked, if any."""
+        """The candidate to apply to the workspace now and check, if any."""
         if not self.rounds or self.current is None:
             return None
         last = self.rounds[-1]

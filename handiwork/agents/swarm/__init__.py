@@ -22,7 +22,7 @@ from handiwork.events.base import Part
 from handiwork.llm.types import Message
 
 TEMPERATURE = 0.7
-"""The temperature of all nodes but the decision: equal answers are no vote."""
+"""The temperature of all nodes but the decision: a vote needs answers that differ."""
 
 SHARE = 2.0
 """Characters of inputs and findings in a prompt for each token of the model's window, about half of it."""
@@ -47,10 +47,10 @@ class SwarmOutputs(BaseModel):
 
 
 class SwarmNotes(BaseModel):
-    """What the agent keeps: the graph of this task, and the outputs of the nodes that are done.
+    """The agent's data: the graph of this task, and the outputs of the finished nodes.
 
-    ``message`` is the id of the user's message that the outputs are about. ``node`` is at work since event ``began``.
-    ``seed`` is the source of all chance.
+    ``message`` is the id of the user's message that the outputs answer. ``node`` has been running since event
+    ``began``. ``seed`` seeds all random choices.
     """
 
     graph: Swarm | None = None
@@ -64,8 +64,8 @@ class SwarmNotes(BaseModel):
 class SwarmAgent(Agent[SwarmNotes]):
     """Runs the nodes of a graph in topological order, one operation in a step or a few; the last decides.
 
-    Of a swarm that was trained it takes the edges whose probability exceeds one half. A later message of the user
-    runs the graph again, on all that was said. A subclass's ``swarm`` is another swarm.
+    Uses the edges of a trained swarm whose probability exceeds one half. A later message of the user runs the graph
+    again, on the whole conversation. A subclass sets another ``swarm``.
     """
 
     description = "GPTSwarm's way: a graph of operations of several agents, whose edges can be trained, and a decision."
@@ -105,10 +105,10 @@ class SwarmAgent(Agent[SwarmNotes]):
         notes.outputs[name] = result
         if name == DECISION:
             return AgentFinishAction(outputs={"message": result})
-        return AgentThinkAction(thought=f"{name}: {result}")  # with its name: equal outputs are no repetition
+        return AgentThinkAction(thought=f"{name}: {result}")  # with its name: equal outputs are not a repetition
 
     def _graph(self, state: State[SwarmNotes]) -> Swarm:
-        """Return the graph of the task; a new message of the user begins it anew."""
+        """Return the graph of the task; a new message of the user restarts it."""
         notes = state.data
         message = max((action.id for action, _ in messages_of_user(state.history)), default=0)
         if notes.graph is None or notes.message != message:
@@ -135,7 +135,7 @@ class SwarmAgent(Agent[SwarmNotes]):
 
 
 def _task(state: State[SwarmNotes]) -> str:
-    """Return all that the user said, with the decisions in between; of a delegate's inputs the task alone."""
+    """Return the user's messages and the decisions between them; of a delegate's inputs, only the task."""
     said: list[str] = []
     for action, _ in state.history:
         if isinstance(action, MessageAction) and action.source == "user":

@@ -1,4 +1,4 @@
-"""The final decision's strategies: what becomes of the answers that reach the last node.
+"""The strategies by which the last node decides on the answers that reach it.
 
 "references" asks the model for an answer with all answers as references. "majority_vote" takes the answer that most
 agree on, "random_choice" any. "self_consistency" and "select_best" let the model choose one: the one most consistent
@@ -57,7 +57,7 @@ def majority(answers: Sequence[str], random: Random) -> str:
 
 
 def chosen(reply: str, answers: Sequence[str], random: Random) -> str:
-    """Return the answer whose number, from 1, is the first in the model's reply; without one the majority's."""
+    """Return the answer with the first number, counted from 1, in the model's reply; without one the majority's."""
     number = re.search(r"\d+", reply)
     if number is not None and 1 <= int(number[0]) <= len(answers):
         return answers[int(number[0]) - 1]

@@ -17,7 +17,7 @@ from handiwork.events.base import Model
 OperationName = Literal[
     "direct", "query", "files", "web", "delegate", "combine", "step", "reflect", "code", "tests", "decision"
 ]
-"""What a node does: see ``handiwork.agents.swarm.operations``."""
+"""The operation of a node: see ``handiwork.agents.swarm.operations``."""
 
 Strategy = Literal["references", "majority_vote", "random_choice", "self_consistency", "select_best"]
 """How the final decision is made: see ``handiwork.agents.swarm.decision``."""
@@ -87,7 +87,7 @@ class TrainingIteration(Model):
 
 
 class Training(Model):
-    """The past of a swarm's training: what the optimiser goes on from, and what the learning curve shows.
+    """The progress of a swarm's training: the optimiser resumes from it, and the learning curve shows it.
 
     ``baseline`` is the moving average of scores; ``momentum`` and ``variance`` are Adam's moments, one an edge.
     """
@@ -99,7 +99,7 @@ class Training(Model):
 
 
 class Swarm(Model):
-    """A composite graph: ``links`` are edges that are always there, ``edges`` those that are drawn.
+    """A composite graph: ``links`` are permanent edges, ``edges`` those that may be drawn.
 
     The links have no cycle, and no graph drawn from the swarm has one.
     """
@@ -153,9 +153,9 @@ class Swarm(Model):
         return found
 
     def realise(self, order: Iterable[int], choose: Callable[[int], bool]) -> tuple[Swarm, dict[int, bool]]:
-        """Return the swarm whose links are those and the chosen edges, and the choice for each edge that was asked for.
+        """Return the swarm with the chosen edges as further links, and the choice for each edge that ``choose`` saw.
 
-        ``order`` has indices of ``edges``; ``choose`` is not asked for an edge that would close a cycle.
+        ``order`` has indices of ``edges``; ``choose`` is not called for an edge that would close a cycle.
         """
         successors: dict[str, list[str]] = {node.name: [] for node in self.nodes}
         for source, target in self.links:
@@ -237,7 +237,7 @@ ADVERSARIAL = (
     "You mislead the others on purpose: give an answer that is wrong but looks plausible, and defend it. Give the "
     "answer alone on the last line, in the form that the task asks for."
 )
-"""The instruction of the adversarial agent, which shows whether training finds out whom to ignore."""
+"""The instruction of the adversarial agent, which shows whether training learns to ignore it."""
 
 
 def build(agents: Sequence[str], strategy: Strategy) -> Swarm:

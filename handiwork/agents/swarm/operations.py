@@ -1,8 +1,8 @@
 """The operations of a swarm's nodes: each is a reply of the model, or an action first and a reply about its result.
 
 "direct" answers the task; "step" reasons on without an answer; "reflect" finds the faults of the inputs and answers;
-"combine" answers from the inputs; "query" says what is to be found out; "files" chooses files of the workspace and
-tells what they say; "web" lets BrowsingAgent find it out; "delegate" hands the task to any agent of the hub; "tests"
+"combine" answers from the inputs; "query" states the question to research; "files" chooses files of the workspace and
+reports their content; "web" lets BrowsingAgent research it; "delegate" hands the task to any agent of the hub; "tests"
 writes tests; "code" writes Python, runs it on those tests, and corrects it once; "decision" decides.
 """
 
@@ -46,7 +46,7 @@ SELECTION = (
     "You get the list of a project's files. Name the files that have to be read for the task, at most five, each path "
     'alone on a line, as in the list. If none helps, reply "none".'
 )
-"""The instruction by which "files" chooses what to read."""
+"""The instruction by which "files" chooses the files to read."""
 
 LIST = (
     r"find . \( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune "
@@ -131,7 +131,7 @@ async def _decide(run: NodeRun, ask: Ask) -> str:
 
 
 async def _files(run: NodeRun, ask: Ask) -> str | list[Action]:
-    """List the files, let the model choose some, read them, and ask what they say."""
+    """List the files, let the model choose some, read them, and ask it about their content."""
     if not run.results:
         return [CmdRunAction(command=LIST)]
     listing = run.results[0][1]
@@ -159,7 +159,7 @@ def _title(action: Action) -> str:
 
 
 def _delegate(run: NodeRun) -> str | list[Action]:
-    """Hand the task over, with what the inputs say; the output is the agent's."""
+    """Hand the task over together with the inputs; the output is the agent's."""
     if not run.results:
         parts = [run.instruction, *(f"{text}\n" for _, text in run.inputs), f"The task:\n\n{run.task}"]
         agent = run.node.delegate or "BrowsingAgent"

@@ -30,7 +30,7 @@ class GraphSample:
 def draw(swarm: Swarm, random: Random) -> GraphSample:
     """Draw a graph without cycles.
 
-    Edges come in an order that is drawn anew, so that neither of two edges that exclude each other is favoured.
+    Edges come in a new random order, so that neither of two edges that exclude each other is favoured.
     """
     order = list(range(len(swarm.edges)))
     random.shuffle(order)

@@ -38,7 +38,7 @@ from handiwork.llm.errors import UnsupportedError
 from handiwork.llm.types import Capabilities, Completion, Grammar, ReplyForm, Tool
 
 SUBMISSION, FORFEIT = "<<SWE_AGENT_SUBMISSION>>", "###SWE-AGENT-EXIT-FORFEIT###"
-"""Lines that a tool prints when the task is to end."""
+"""Lines that a tool prints to end the task."""
 
 INTERRUPT = "C-c"
 """The input that ends a program."""
@@ -307,7 +307,7 @@ def _request(
 
 
 def _reply_form(form: Parser, tools: Sequence[ActionTool]) -> str:
-    """Return the part of the shipped prompt that tells how to reply."""
+    """Return the part of the shipped prompt that explains how to reply."""
     match form:
         case "function_calling":
             return FUNCTION_FORM

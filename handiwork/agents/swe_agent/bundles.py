@@ -30,7 +30,7 @@ SHIPPED = Path(__file__).parent / "tools"
 """The folder of the bundles that come with the agent."""
 
 SUPPORT = "support"
-"""The bundle that is always installed, last on PATH: the patch, and a linter where flake8 is not installed."""
+"""The bundle that is always installed, last on PATH: the patch, and a linter for systems without flake8."""
 
 LARGEST = 20_000_000
 """Bytes of all files of the bundles together."""

@@ -44,7 +44,7 @@ _DEMONSTRATION = re.compile(r"\{\{\s*demonstration\b")
 
 
 REPLIES = CmdRunAction | MCPToolsAction | MCPCallAction | AgentThinkAction
-"""The actions that replies become; a reply that is no action becomes a thought."""
+"""The actions that replies become; a reply without an action becomes a thought."""
 
 
 @dataclass(frozen=True)

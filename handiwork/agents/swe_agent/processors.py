@@ -55,8 +55,8 @@ class DefaultProcessor(_Processor):
 class LastNObservations(_Processor):
     """Collapses all outputs but the last ``n`` into a line.
 
-    With ``polling`` that happens every so many turns, so that the prompt's beginning stays the same between them, which
-    providers cache.
+    With ``polling`` it does so only every ``polling`` turns, so that the beginning of the prompt stays the same between
+    them and providers can cache it.
     """
 
     type: Literal["last_n_observations"]

@@ -1,4 +1,4 @@
-"""``handiwork serve``: its options, and what it says at a terminal."""
+"""``handiwork serve``: its options, and its messages at a terminal."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _advice(link: str) -> Iterator[str]:
 
 
 def announce(link: str, private: Path, *advice: str) -> None:
-    """Print the link; at a terminal, also say what to do with it, and open it if there is a display."""
+    """Print the link; at a terminal, also explain how to use it, and open it if there is a display."""
     typer.echo(link)
     if not sys.stdout.isatty():
         return

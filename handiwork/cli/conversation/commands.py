@@ -80,7 +80,7 @@ class ConversationCommands(SlashCommands):
         self._view.print([Text(plain(text), style)])
 
     async def carry_out(self, name: str, *arguments: str) -> str:
-        """Carry out a command and return what to tell the user."""
+        """Carry out a command and return the message for the user."""
         self._log = await self._session.log()
         try:
             match name, arguments:

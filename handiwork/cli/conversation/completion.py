@@ -45,7 +45,7 @@ class InputCompleter(Completer):
 
 
 def paths(folder: Path, start: str) -> list[str]:
-    """Return the paths in ``folder`` that begin so, then the files below it whose name does; folders end with "/"."""
+    """Return the paths in ``folder`` that begin with ``start``, then such files below it; folders end with "/"."""
     parent, _, name = start.rpartition("/")
     prefix = f"{parent}/" if parent or start.startswith("/") else ""
     found = [

@@ -149,7 +149,7 @@ class CurrentSession:
                 for text in early:
                     await opened.log.append(_message(text, opened.state))
                 await self._follow(opened)
-        except Exception as error:  # noqa: BLE001 - whatever happens to a session, the conversation goes on
+        except Exception as error:  # noqa: BLE001 - a session's error does not end the conversation
             self._notice(explain(error)[1])
         finally:
             self._opened, self.working = None, False

@@ -1,4 +1,4 @@
-"""The input line below a conversation: what the agent does now, a question if there is one, and the user's text."""
+"""The input line below a conversation: the agent's activity, a question if there is one, and the user's text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from handiwork.cli.terminal.view import terminal_console
 
 PROMPT = "> "
 REFRESH = 0.2
-"""Seconds between two drawings of what the agent does now."""
+"""Seconds between two drawings of the agent's activity."""
 _COMPLETES = re.compile(r"/[^\n]*|(?:.*\s)?@\S*", re.DOTALL)
 """The text before the cursor while the completions are shown unasked."""
 
@@ -35,7 +35,7 @@ _COMPLETES = re.compile(r"/[^\n]*|(?:.*\s)?@\S*", re.DOTALL)
 class InputLine(io.TextIOBase):
     """Reads lines from the terminal while other text is written above them; it is the terminal's file for a Console.
 
-    ``activity`` returns what is shown above the line, ``hint`` the words in an empty one; ``interrupt`` is called for
+    ``activity`` returns the text above the line, ``hint`` the text in an empty one; ``interrupt`` is called for
     Ctrl-C, after a pending question has been dropped. Lines are kept in the file ``history``.
     """
 
@@ -74,7 +74,7 @@ class InputLine(io.TextIOBase):
         )
 
     async def next_line(self) -> str | None:
-        """Return the user's next line that is no answer to a question; None for Ctrl-D in an empty line."""
+        """Return the user's next line that does not answer a question; None for Ctrl-D in an empty line."""
         while True:
             draft, self._draft = ("", self._draft) if self._questions else (self._draft, "")
             try:
@@ -110,7 +110,7 @@ class InputLine(io.TextIOBase):
         return self._settle(None)
 
     def redraw(self) -> None:
-        """Show a change of what is above the line."""
+        """Show a change above the line."""
         self._session.app.invalidate()
 
     def write(self, text: str, /) -> int:

@@ -70,7 +70,7 @@ class SlashCommands:
         return "\n".join(f"{name:{width}}{text}" for name, text in zip(names, about, strict=True))
 
     async def carry_out(self, name: str, *arguments: str) -> str:
-        """Carry out a command and return what to tell the user."""
+        """Carry out a command and return the message for the user."""
         match name, arguments:
             case "/model", (model,) | (model, _):
                 base_url = arguments[1] if len(arguments) == 2 else None
@@ -109,7 +109,7 @@ class SlashCommands:
     async def _change_model(self, model: str, base_url: str | None) -> str:
         self.say(f"  looking for {model} ...", "dim")
         try:
-            # In a thread: the libraries of a provider take seconds to import, and the terminal must not stand still.
+            # In a thread: the libraries of a provider take seconds to import, and the terminal must not freeze.
             llm = await asyncio.to_thread(llms.create, model, base_url)
         except LLMError as error:
             return f"  the model is unchanged: {error}"

@@ -71,7 +71,7 @@ def markdown_lines(text: str, console: Console, style: str = "") -> Iterator[Tex
 @cache
 def _markdown_type() -> type[Markdown]:
     """Return rich's Markdown with headings at the left."""
-    # Imported late: the parser and the highlighter are only for what an agent says.
+    # Imported late: only an agent's messages need the parser and the highlighter.
     from rich.markdown import Heading, Markdown
 
     class LeftHeading(Heading):

@@ -40,7 +40,7 @@ def picture_protocol(environment: Mapping[str, str] = os.environ) -> PictureProt
 
 
 def picture_sequence(data: bytes, protocol: PictureProtocol, columns: int) -> str | None:
-    """Return what a terminal of so many columns must get to show the picture; None if it cannot show this one."""
+    """Return the escape sequence that shows the picture in so many columns; None if the terminal cannot show it."""
     if protocol == "iterm":
         size = f"size={len(data)};width=auto;height=auto"
         return f"\x1b]1337;File=inline=1;{size}:{base64.b64encode(data).decode()}\x07"

@@ -53,7 +53,7 @@ def summary(state: State, session: str, changed: bool) -> list[Text]:
 
 
 def cost_lines(state: State) -> list[Text]:
-    """Return the lines of what the session has taken."""
+    """Return the lines with the session's steps, tokens, cost and time."""
     return [
         _line("steps", str(state.iteration)),
         _line("tokens", _tokens(state)),

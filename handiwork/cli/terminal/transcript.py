@@ -80,7 +80,7 @@ _EFFECT = {
 class Transcript:
     """Turns events into lines, in order. ``full`` shows outputs whole; ``session`` is the id named in hints.
 
-    With ``console``, a terminal, what the agent says is laid out for it, and outputs keep their colours.
+    With ``console``, a terminal, the agent's messages are laid out for it, and outputs keep their colours.
     """
 
     def __init__(self, session: str = "", full: bool = False, console: Console | None = None) -> None:

@@ -5,7 +5,7 @@ window of 332 x 214 pixels, 10 steps, 1000 s for an episode, success if the page
 for an agent that leaves the page. As there, the page does not show the goal, the time and the last rewards. The seed
 of a task is the number of the trial. In one way it is milder: following a link within the same page does not leave it.
 
-There are no reference solutions: a page scores what happens on it, and draws its task at random. So there is no arm
+There are no reference solutions: a page scores the actions on it, and draws its task at random. So there is no arm
 "oracle"; tests solve some kinds of tasks by programs that read the goal.
 
 The pages are the files of the package miniwob, fetched from PyPI and used as data. They are read-only in the sandbox

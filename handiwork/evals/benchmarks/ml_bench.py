@@ -8,9 +8,9 @@ does nothing passes if its comments name the arguments.
 
 It differs from upstream in this. The agent has the repository, as in upstream's setting for agents, and writes its
 answer into a file. The answer runs in the agent's own sandbox, with the agent's changes to the repository, because only
-that has the image of the run. Upstream's image has a conda environment for each repository; where ``activate`` is on
-the PATH it is used, and elsewhere the Python of the sandbox. An instance is measured only if its own reference answer
-runs in a second sandbox of the same kind; else it is unfit.
+that has the image of the run. Upstream's image has a conda environment for each repository; if ``activate`` is on the
+PATH it is used, otherwise the Python of the sandbox. An instance is measured only if its own reference answer runs in a
+second sandbox of the same kind; else it is unfit.
 
 The reference answer is the field ``output``. The field ``oracle`` is none: it is the part of the README that upstream
 shows to models in one setting. 18 of the 200 reference answers at hand lack a value of their own arguments, mostly
@@ -126,7 +126,7 @@ class MLBench(Benchmark):
             raise UnfitError(f"the reference answer does not run here: {done.output[-1500:].strip()}")
 
     def instruction(self, instance: Instance) -> str:
-        """Return the task, and where the answer is to be written."""
+        """Return the task, and the file to write the answer to."""
         row = instance.row
         before = (
             f"Run before it, as the README says:\n```bash\n{row['prefix_code']}\n```\n\n" if row["prefix_code"] else ""

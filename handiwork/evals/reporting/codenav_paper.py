@@ -36,7 +36,7 @@ class NoPaperRunError(HandiworkError):
 
 
 class Setting(NamedTuple):
-    """What the runs of a row have in common."""
+    """The settings that the runs of a row share."""
 
     benchmark: str
     split: str
@@ -154,7 +154,7 @@ def _cells(settings: Settings, setting: Setting, columns: Sequence[str]) -> Iter
 
 
 def _suffix(settings: Settings, agent: str, model: str) -> str:
-    """Return what tells the row from others with the same method: the agent, the model, or both."""
+    """Return a suffix that tells the row from others with the same method: the agent, the model, or both."""
     several = [
         _short(value)
         for value, values in ((agent, {one.agent for one in settings}), (model, {one.model for one in settings}))

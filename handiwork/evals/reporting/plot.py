@@ -140,7 +140,7 @@ def _drawn(panel: Panel) -> dict[str, Any]:
 
 
 def _labels(points: Sequence[_DrawnPoint]) -> list[_Label]:
-    """Return each point's label: above, below or beside its bar, where it covers no label and no other bar."""
+    """Return each point's label: above, below or beside its bar, so that it covers no label and no other bar."""
     taken: list[_Box] = []
     labels: list[_Label] = []
     for point in points:

@@ -1,4 +1,4 @@
-"""Notes of the rollouts that are under way, in the folder ``underway`` of a run, for those who follow it."""
+"""Notes of the rollouts that are under way, in the folder ``underway`` of a run, for programs that follow it."""
 
 from __future__ import annotations
 

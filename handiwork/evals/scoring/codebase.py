@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 Level = Literal["names", "descriptions", "prototypes"]
-"""How much a description tells of each tool: its name; what it does too; its prototype too."""
+"""The detail of a tool's description: its name, also its purpose, or also its prototype."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ async def _fetch_linked(benchmark: Benchmark, split: str, folder: Path, status: 
     try:
         addresses = benchmark.linked_files(folder, split)
     except (OSError, ValueError, KeyError):
-        return  # loading the instances will report what is wrong with the files
+        return  # loading the instances reports the faults of the files
     for path, address in addresses.items():
         if (folder / path).exists():
             continue

@@ -92,9 +92,9 @@ async def train_edges(
 ) -> AsyncGenerator[Swarm]:
     """Yield the swarm after each iteration until it has had ``iterations`` in all; ``batch`` graphs are drawn in each.
 
-    Every graph gets the next instance; the order of the instances is drawn anew whenever all have had their turn. What
-    is drawn depends on the seed and the iteration alone, so a swarm that was saved resumes as if it had not stopped.
-    Rollouts that were not measured do not count. Raises RunStoppedError.
+    Every graph gets the next instance; the instances are reshuffled when all have had their turn. The draws depend only
+    on the seed and the iteration, so a saved swarm resumes as if it had not stopped. Rollouts that were not measured do
+    not count. Raises RunStoppedError.
     """
     while (number := len(swarm.training.iterations)) < iterations:
         random = Random(f"{seed} iteration {number}")

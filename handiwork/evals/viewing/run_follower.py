@@ -1,4 +1,4 @@
-"""A run as the web app shows it, followed while it goes on."""
+"""A run as the web app shows it, followed while it runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RunFollower:
                 log_messages.warning("the run cannot be read: %s", error)
 
     async def look(self, store: RolloutStore) -> None:
-        """Take over what has changed in the run's folder. Raises ResultsError, LogError, TrajectoryError, OSError."""
+        """Read the changes in the run's folder. Raises ResultsError, LogError, TrajectoryError, OSError."""
         notes = {note.name: note for note in underway.read(self._out)}
         for name, note in notes.items():
             _, live = self._live.setdefault(name, (note, LiveRollout((note.id, note.trial))))

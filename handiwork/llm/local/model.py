@@ -69,7 +69,7 @@ class LocalLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The model's capabilities: native tool calls if its chat template has them and its protocol is no other.
+        """The model's capabilities: native tool calls if its chat template has them and its protocol allows them.
 
         The window is the server's, which is smaller if the model's own is; it and the template are known after
         ``open``.
@@ -164,7 +164,7 @@ class LocalLLM:
 
 
 def _declared(model: str) -> Capabilities:
-    """Return the capabilities of a known model, also of one named by its file; others' chat template tells."""
+    """Return the capabilities of a known model, also of one named by its file; the chat template tells the others'."""
     path = Path(model).expanduser()
     size = path.stat().st_size if model not in KNOWN and path.is_file() else -1
     weights = KNOWN.get(model) or next((weights for weights in KNOWN.values() if weights.size == size), None)

@@ -65,7 +65,7 @@ class Weights:
     wheels: Wheels | None = None
     protocol: ProtocolName = "auto"
     about: str = ""
-    """What to expect of the model."""
+    """The model's expected speed and uses."""
 
 
 QWEN_CODER = Weights(
@@ -315,7 +315,7 @@ class Downloads:
         return DownloadState(_part_size(weights, folder), weights.size, done=False)
 
     async def close(self) -> None:
-        """End the downloads; the next ones go on with their data."""
+        """End the downloads; later ones resume with their data."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -323,7 +323,7 @@ class Downloads:
 
 
 def _part_size(weights: Weights, folder: Path) -> int:
-    """Return the size of what was fetched, by any process."""
+    """Return the number of bytes that any process has fetched so far."""
     for name in (f"{weights.file}.part", weights.file):
         try:
             return (folder / name).stat().st_size

@@ -107,7 +107,7 @@ async def sweep() -> list[str]:
 
 
 async def remove(*containers: str) -> None:
-    """End the containers and remove them with their volumes; missing or vanishing ones are no error."""
+    """End the containers and remove them with their volumes; missing or vanishing ones are not an error."""
     await run("rm", "--force", "--volumes", *containers)
 
 

@@ -188,7 +188,7 @@ class App:
         await send({"type": "lifespan.shutdown.complete"})
 
     def _pythons(self) -> tuple[tuple[str, ...], ...]:
-        """Return the project's interpreters; none on the user's own machine, where a write runs no program of it."""
+        """Return the project's interpreters; none on the user's own machine, because a write there runs no program."""
         if self._on_host:
             return ()
         return tuple(map(tuple, python_commands(self._workspace, self._environment)))

@@ -60,7 +60,7 @@ def end(root_pid: int, since: int) -> None:
 def paused(root_pid: int) -> Generator[None]:
     """Pause ``root_pid`` and its descendants; processes that were stopped before stay stopped.
 
-    A shell that saw its program stop would go on without it, so a process gets its signal only once its parent has
+    A shell that saw its program stop would continue without it, so a process gets its signal only once its parent has
     stopped, and is resumed before it.
     """
     stopped: list[ProcessInfo] = []

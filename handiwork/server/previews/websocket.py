@@ -66,7 +66,7 @@ class _Client:
             await self.receive()
 
     async def flush(self) -> None:
-        """Send what the protocol has to send."""
+        """Send the protocol's pending data."""
         if data := b"".join(self.protocol.data_to_send()):
             await self._connection.write(data)
 

@@ -94,7 +94,7 @@ class _InspectedPage(BaseModel):
 def irreversible_acts(inspected: JsonValue) -> list[str]:
     """Return a description of each irreversible act among the calls that the sandbox's browser has inspected.
 
-    Raises ValueError if ``inspected`` is no result of the browser's command "targets".
+    Raises ValueError if ``inspected`` is not a result of the browser's command "targets".
     """
     page = _InspectedPage.model_validate(inspected)
     acts: list[str] = []

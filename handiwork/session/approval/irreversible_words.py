@@ -1,4 +1,4 @@
-"""Names of elements that stand for acts which cannot be taken back, in English, German, French and Spanish."""
+"""Names of elements that trigger acts which cannot be undone, in English, German, French and Spanish."""
 
 from __future__ import annotations
 

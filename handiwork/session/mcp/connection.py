@@ -61,7 +61,7 @@ class MCPOptions:
 class _Run:
     """One start of a server: ``client`` is its client, or the reason why it did not start.
 
-    ``problem`` is what its program did wrong, if the session ended it.
+    ``problem`` describes the fault of its program, if the session ended it.
     """
 
     client: asyncio.Future[Client] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -175,7 +175,7 @@ class Connection:
                     self._report(MCPServerEvent(server=self.name, state="ready", tools=tools, content=note))
                     run.client.set_result(client)
                     await _first(run.closing.wait(), run.ended.wait())
-        except Exception as error:  # noqa: BLE001 - recorded, and told to who calls
+        except Exception as error:  # noqa: BLE001 - recorded, and raised to callers
             self._fail(run, error)
         else:
             if not run.closing.is_set():
@@ -276,7 +276,7 @@ async def _first(*waits: Awaitable[object]) -> None:
 
 
 def _is_timeout(error: Exception) -> bool:
-    """Return whether nobody answered in time: the SDK has an error of its own for that."""
+    """Return whether the server did not answer in time: the SDK has its own error for that."""
     from mcp import MCPError
     from mcp_types import REQUEST_TIMEOUT
 

@@ -13,7 +13,7 @@ import httpcore2
 import httpx2
 
 ANSWER_LIMIT = 16 << 20
-"""Bytes of one answer, but for a stream of events, whose events the SDK bounds."""
+"""The maximum bytes of one answer, except for a stream of events, whose events the SDK limits."""
 
 
 class ProxyTransport(httpx2.AsyncBaseTransport):
@@ -61,7 +61,7 @@ class _ProxyBackend(httpcore2.AsyncNetworkBackend):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._sockets: Any = httpcore2.AnyIOBackend()  # its type is a stand-in for where anyio is missing
+        self._sockets: Any = httpcore2.AnyIOBackend()  # its type is a stand-in if anyio is missing
 
     async def connect_tcp(
         self,

@@ -1,4 +1,4 @@
-"""All MCP servers of one sandbox: they start side by side, and a slow one delays nobody."""
+"""All MCP servers of one sandbox: they start in parallel, and the agent does not wait long for a slow one."""
 
 from __future__ import annotations
 

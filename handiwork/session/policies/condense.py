@@ -101,7 +101,7 @@ class Condenser:
         await self._llm.open()
         window = self._llm.capabilities.window
         if overflow:
-            # The history exceeds the window, whatever its estimated size.
+            # The history exceeds the window, regardless of its estimated size.
             size = overhead(state, window) + estimate(state.history)
             draft = _Draft(state, min(window or size, size), size)
         elif window is None or (size := self._estimator.size(state, window)) <= FULL * _room(window):

@@ -76,11 +76,11 @@ class Repetition:
         return _QUESTION.format(self.description)
 
     def is_new(self, told: LoopEvent | None) -> bool:
-        """Return whether it began after the one that the agent was told of last."""
+        """Return whether it began after the last one reported to the agent."""
         return told is None or self.first > told.id
 
     def persists(self, told: LoopEvent | None, history: Sequence[Pair]) -> bool:
-        """Return whether the agent has acted PATIENCE times since it was told, and has not left it."""
+        """Return whether the agent is still in it, PATIENCE actions after the report."""
         return told is not None and sum(action.id > told.id for action, _ in history[-PATIENCE - 1 :]) >= PATIENCE
 
 
@@ -172,7 +172,7 @@ def _same_failure(pair: Pair, other: Pair) -> bool:
     (action, result), (other_action, other_result) = pair, other
     if isinstance(result, ErrorObservation) and not isinstance(action, AgentThinkAction):
         return isinstance(other_result, ErrorObservation) and _equal(action, other_action)
-    return _same(pair, other)  # of a reply that is no action only the error is known
+    return _same(pair, other)  # for a malformed reply only the error is known
 
 
 def _same_result(result: Observation | None, other: Observation | None) -> bool:

@@ -1,7 +1,7 @@
 """Search the code of a branch: its index follows the agent's files, which the host reads without following links.
 
-A session's first search begins with the index of the user's directory, which all its sessions share, and reads what
-differs. The files are parsed in processes that can reach nothing (handiwork/codeindex/worker.py); none is run.
+A session's first search begins with the index of the user's directory, which all its sessions share, and reads the
+files that differ. They are parsed in processes that can reach nothing (handiwork/codeindex/worker.py); none is run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CodeSearch:
         self._turn = asyncio.Lock()
 
     async def run(self, action: CodeSearchAction) -> Observation:
-        """Bring the index up to date and search it. Cancelling this stops the reading; what was read remains."""
+        """Bring the index up to date and search it. Cancelling it stops the reading; files read so far stay indexed."""
         stop = threading.Event()
         async with self._turn:
             work = asyncio.create_task(asyncio.to_thread(self._search, action, stop))

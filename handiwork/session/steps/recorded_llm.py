@@ -130,7 +130,7 @@ class BlockingLLM:
         return self._llm.capabilities
 
     def enter(self, turn: int) -> None:
-        """Allow calls from the calling thread, and from no other, until this ``turn`` ends."""
+        """Allow calls only from the calling thread until this ``turn`` ends."""
         self._thread.turn = turn
 
     def interrupt(self) -> None:

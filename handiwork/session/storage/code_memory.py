@@ -1,4 +1,4 @@
-"""The memory of codebases: what earlier tasks with the code of a folder found useful, in the user's data folder."""
+"""The memory of codebases: the results of earlier tasks with a folder's code, kept in the user's data folder."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Conflict:
 
     @property
     def change(self) -> Change:
-        """Return what taking the session's version would change."""
+        """Return the change that taking the session's version would make."""
         if self.mine is None or self.theirs is None:
             return Change(self.path, "added" if self.theirs else "deleted", self.mine, self.theirs)
         kind = "modified" if self.mine.is_link == self.theirs.is_link else "type"
@@ -68,7 +68,7 @@ class Applied:
 def preview(
     changes: Sequence[Change], target: Path, undo_dir: Path | None = None
 ) -> tuple[Applied, tuple[Conflict, ...]]:
-    """Return what ``apply`` would do, and the conflicts for which it would do nothing; writes nothing."""
+    """Return the changes that ``apply`` would make, and the conflicts that would prevent it; writes nothing."""
     plan = _plan(changes, target.resolve(), {}, undo_dir)
     return plan.result(), tuple(plan.conflicts)
 
@@ -84,10 +84,9 @@ def apply(
 
     Undoes an interrupted earlier apply first and adds a warning about it. Skips a new symbolic link out of the
     workspace, with a warning. ``resolutions`` has the answer to a conflict by path, as ``quoted`` writes it.
-    ``undo_dir`` keeps what ``undo`` needs; a file that is as an earlier apply kept there left it counts as not edited,
-    unless that apply merged edits into it.
-    Raises ConflictError on any other conflict and WorkspaceError if a file cannot be written; ``target`` is then
-    unchanged.
+    ``undo_dir`` keeps the data for ``undo``. A file that is unchanged since an earlier apply kept there counts as not
+    edited, unless that apply merged edits into it. Raises ConflictError on any other conflict and WorkspaceError if a
+    file cannot be written; ``target`` is then unchanged.
     """
     target = target.resolve()
     with ApplyJournal(target) as journal:

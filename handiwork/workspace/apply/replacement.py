@@ -29,7 +29,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Replacement:
-    """The new content of ``path``; None deletes it. ``has_edits`` tells that it includes edits of the user's."""
+    """The new content of ``path``; None deletes it. ``has_edits`` is True if it includes the user's edits."""
 
     path: str
     new: Content | None

@@ -1,4 +1,4 @@
-"""Undo of an apply: the session's folder keeps what each apply replaced, until the apply is undone.
+"""Undo of an apply: the session's folder keeps the files that each apply replaced until it is undone.
 
 A kept apply is a numbered folder with the files as they were before, and a record of each path's content before and
 after. It is complete before the apply moves its first file. An apply that its journal has undone leaves a record that
@@ -31,7 +31,7 @@ class NothingToUndoError(WorkspaceError):
 
 
 class EditedSinceError(WorkspaceError):
-    """Files are no longer as the apply left them; ``paths`` are theirs."""
+    """Files have changed since the apply; ``paths`` lists them."""
 
     def __init__(self, target: Path, paths: Sequence[str]) -> None:
         self.paths = tuple(paths)
@@ -64,7 +64,7 @@ class KeptState:
 class _Step:
     """A path that an apply replaces; ``permissions`` are those of the file before, 0 without one.
 
-    ``has_edits`` tells that ``after`` includes edits of the user's.
+    ``has_edits`` is True if ``after`` includes the user's edits.
     """
 
     path: str
@@ -99,7 +99,7 @@ class _Kept:
 
 @contextmanager
 def kept_for_undo(undo_dir: Path, target: Path, replacements: Sequence[Replacement]) -> Generator[None]:
-    """Keep what the replacements will replace below ``target``; forget it again if they fail. Raises WorkspaceError."""
+    """Keep the files to be replaced below ``target``; discard them if the replacements fail. Raises WorkspaceError."""
     folder = undo_dir / str(max(_numbers(undo_dir), default=0) + 1)
     try:
         try:

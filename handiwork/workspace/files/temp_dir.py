@@ -25,7 +25,7 @@ def temporary_dir() -> Generator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Remove this user's folders whose process is gone; other namespaces' processes cannot be told from here."""
+    """Remove this user's folders whose process is gone; processes of other namespaces are not visible here."""
     for path in Path(tempfile.gettempdir()).glob("handiwork-files-*"):
         name = _NAME.fullmatch(path.name)
         if name is None or name[1] != _namespace() or _start(int(name[2])) == name[3]:

@@ -27,13 +27,13 @@ class CommitError(WorkspaceError):
 
 
 class ForeignCommitsError(CommitError):
-    """A branch that is to get the session's changes has commits of others, which they would undo."""
+    """The branch for the session's changes has other commits, which the changes would undo."""
 
 
 def commit_changes(
     workspace: Path, changes: Sequence[Change], parent: str, message: str, *, merge: bool = True
 ) -> tuple[str | None, Applied]:
-    """Commit the changes on top of ``parent``; return the commit, None if the parent has them all, and what changed.
+    """Commit the changes on top of ``parent``; return the commit, None if it has them all, and the changes made.
 
     The changes are merged with the parent as ``apply`` merges them with files; without ``merge`` the session began
     before the parent, which is a commit of its own, and its versions replace the parent's. No reference keeps the
@@ -46,7 +46,7 @@ def commit_changes(
         folder = private / "files"
         folder.mkdir()
         present = _export(git_dir, commit, [change.path for change in changes], folder) if commit else set[str]()
-        # A file that git does not track is not in the parent, whatever the session's base has.
+        # A file that git does not track is not in the parent, even if the session's base has it.
         relative = [change if change.path in present else replace(change, old=None) for change in changes]
         if not merge:
             relative = [replace(change, old=side_at(folder, change.path)) for change in changes]
@@ -80,7 +80,7 @@ def name_commit(workspace: Path, branch: str, commit: str) -> str:
 
 
 def branches_like(workspace: Path, branch: str) -> list[str]:
-    """Return the names that ``name_commit`` gave, the newest first, and at last ``branch``."""
+    """Return the names that ``name_commit`` gave, the newest first, and finally ``branch``."""
     listed = _git(_git_dir(workspace), "for-each-ref", "--format=%(refname)", f"refs/heads/{branch}-*").decode()
     numbers = [name.removeprefix(f"refs/heads/{branch}-") for name in listed.split()]
     found = sorted((int(number) for number in numbers if number.isascii() and number.isdecimal()), reverse=True)
@@ -90,9 +90,10 @@ def branches_like(workspace: Path, branch: str) -> list[str]:
 def commit_after(workspace: Path, head: str, commit: str, mark: str) -> str:
     """Return a commit with the files of ``commit`` whose history has ``head``, the tip of an earlier branch.
 
-    It is one of the two if that fits, or else a new one with the message of ``commit`` on top of ``head``, which joins
-    what else ``commit`` began from. Messages of the session's own commits have the line ``mark``. Raises
-    ForeignCommitsError if ``head`` has others that ``commit`` lacks, or is not in the repository.
+    It is one of the two if that fits, or else a new one with the message of ``commit`` on top of ``head``, with a
+    second parent if ``head`` lacks the commit that ``commit`` began from. Messages of the session's own commits have
+    the line ``mark``. Raises ForeignCommitsError if ``head`` has others that ``commit`` lacks, or is not in the
+    repository.
     """
     git_dir = _git_dir(workspace)
     if not _resolve(git_dir, f"{head}^{{commit}}"):
@@ -113,7 +114,7 @@ def commit_after(workspace: Path, head: str, commit: str, mark: str) -> str:
 
 
 def advance_branch(workspace: Path, branch: str, old: str, new: str) -> None:
-    """Let the branch go on from ``old`` to ``new``, unless it is elsewhere or checked out."""
+    """Move the branch from ``old`` to ``new``, unless it is at another commit or checked out."""
     git_dir, reference = _git_dir(workspace), f"refs/heads/{branch}"
     if not _git(git_dir, "for-each-ref", "--format=%(worktreepath)", reference).strip():
         run_git(git_dir, "update-ref", reference, new, old)
@@ -207,7 +208,7 @@ def _identity(git_dir: Path) -> bytes:
 
 
 def _resolve(git_dir: Path, name: str) -> str:
-    """Return the object that a name stands for; "" if there is none."""
+    """Return the object that a name refers to; "" if there is none."""
     return run_git(git_dir, "rev-parse", "--quiet", "--verify", name).stdout.decode().strip()
 
 

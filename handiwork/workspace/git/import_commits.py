@@ -60,7 +60,7 @@ def _open_bundle(target: Repository, intermediate: Path, bundle: Path) -> None:
 
 
 def make_borrower(folder: Path, lender: Repository) -> None:
-    """Make a bare repository that has the objects of another one, and ends where that one does if it is shallow."""
+    """Make a bare repository that has the objects of another one, and its boundary if that one is a shallow clone."""
     run_git_alone(folder, "init", "--quiet", "--bare", "--template=")
     alternates = folder / "objects/info/alternates"
     alternates.parent.mkdir(exist_ok=True)

@@ -23,7 +23,7 @@ _STALLED = (("http.lowSpeedLimit", "1"), ("http.lowSpeedTime", "60"))
 
 
 class NoRemoteError(WorkspaceError):
-    """The workspace is no repository, or its repository has no remote."""
+    """The workspace is not a repository, or its repository has no remote."""
 
 
 class PushError(HandiworkError):

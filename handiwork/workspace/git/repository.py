@@ -113,7 +113,7 @@ def read_regular(root: Path, path: str, limit: int) -> bytes | None:
 
 
 def is_true(value: str | None) -> bool:
-    """Return whether git takes the value of a setting for true; None stands for a name without "="."""
+    """Return whether git considers the value of a setting true; None stands for a name without "="."""
     return value is None or value.lower() in ("true", "yes", "on", "1")
 
 

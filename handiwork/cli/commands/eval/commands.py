@@ -251,7 +251,7 @@ def compare(first: Path, second: Path, as_json: bool) -> Exit:
 
 
 def show(title: str, report_tables: Sequence[Table], page: Path) -> None:
-    """Print a title and tables, and where the page with all else is."""
+    """Print a title, tables, and the path of the full report."""
     console = terminal_console()
     console.print(Text(plain(title), "bold"), soft_wrap=True)
     _print_tables(console, report_tables)

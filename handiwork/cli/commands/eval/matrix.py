@@ -62,7 +62,7 @@ def resume(out: Path, cost: float | None, workers: int, as_json: bool) -> Exit:
 
 
 def _execute(out: Path, matrix: Matrix, cost: float | None, workers: int, as_json: bool) -> Exit:
-    """Carry out the cells one after the other, and report what there is, also if the matrix stops early."""
+    """Run the cells one after the other and report their results, even if the matrix stops early."""
     execution, code = commands.execution_of("local", None, workers), Exit.FINISHED
     for cell in matrix.cells:
         folder = out / cell.folder

@@ -42,7 +42,7 @@ _FIND = (
 def index(path: Path | None, module: str | None, search: str | None, memory: bool, forget: bool, as_json: bool) -> Exit:
     """Index ``path``, or the folder of an installed ``module``, and show the blocks that match ``search``, or counts.
 
-    With ``memory`` or ``forget``, only show or clear what agents remember of it. Raises WorkspaceError.
+    With ``memory`` or ``forget``, only show or clear the agents' memory of it. Raises WorkspaceError.
     """
     if memory or forget:
         return _show_memory(path, module, search, forget, as_json)
@@ -60,7 +60,7 @@ def index(path: Path | None, module: str | None, search: str | None, memory: boo
     codes = CodeIndex(str(root))
     try:
         if search is not None:
-            parse_query(search)  # a broken query is told of before anything is read
+            parse_query(search)  # report a broken query before reading anything
         began = time.monotonic()
         tree = SourceTree.of_directory(root)
         refreshed = codes.refresh(tree)

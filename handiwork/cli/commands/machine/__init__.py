@@ -1,4 +1,4 @@
-"""The options of the commands about the settings, and about what this machine has: agents, models, hooks and more."""
+"""The options of the commands about the settings and this machine's agents, models, hooks and more."""
 
 from __future__ import annotations
 

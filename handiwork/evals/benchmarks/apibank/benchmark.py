@@ -8,8 +8,8 @@ each remaining call, whether the agent made one with the same name whose argumen
 The agent's calls are carried out again for that on this machine, in the state before the call.
 
 The APIs are Handiwork's own, written from the benchmark's specifications, databases and recorded results. Upstream asks
-two services of the internet for translations and the dictionary; here the APIs know what the dialogues recorded of
-them. The recorded dialogues name devices by numbers that an older ``device_id`` had; a switch takes them as names.
+two services of the internet for translations and the dictionary; here the APIs know the recorded answers. The recorded
+dialogues name devices by numbers that an older ``device_id`` had; a switch takes them as names.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class APIBank(Benchmark):
             (folder / f"{name}.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
     def instruction(self, instance: Instance) -> str:
-        """Return the dialogue, the description of the APIs, and what to do."""
+        """Return the dialogue, the description of the APIs, and the instructions."""
         dialogue = "\n".join(_line(turn) for turn in instance.row["turns"])
         return (
             "You are the assistant (AI) in this dialogue with a user:\n\n"
@@ -123,7 +123,7 @@ class APIBank(Benchmark):
 
 
 def description(split: str) -> str:
-    """Return what a task of the split says of the APIs: their names and what they do, for tool-use also their calls."""
+    """Return the description of the APIs for a split: their names and purposes, for tool-use also their calls."""
     classes: list[type] = [getattr(apis, name) for name in apis.__all__]
     head = "The Python package apis in your working directory has these APIs, each of them a class:"
     if split == "code-use":
@@ -188,7 +188,7 @@ def accepted_calls(row: Mapping[str, Any], made: Sequence[RecordedCall]) -> int:
 
 
 def _recorded(turns: Iterator[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return databases of what the dialogues recorded of the services of the internet."""
+    """Return databases with the answers of internet services that the dialogues recorded."""
     databases: dict[str, Any] = {"Dictionary": {}, "Translate": {}}
     for call in check.calls_in(list(turns)):
         if call.name == "Dictionary" and call.output is not None:

@@ -51,7 +51,7 @@ RENAMED = {"device_id": "name"}
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call with its arguments, and what it returned if it has been carried out."""
+    """A call with its arguments, and its result if it has been carried out."""
 
     name: str
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -6,9 +6,9 @@ print the same, but for white space at the ends, in every one of 1,000 cases. Th
 upstream's own program runs 10 cases, because it ignores the field in which the number is given to it.
 
 It differs from upstream in this. Equal cases run once, so that a context with few values takes little time. The cases
-are drawn from the instance's id, so every run has the same. The two functions run in sandboxes of their own, so
-neither sees the other's. The 30 s are CPU time, the same on a busy machine. Slots of the type bool are what they say in
-Python; upstream's are true always. The original of an instance must run here and print the same twice, or else the
+are drawn from the instance's id, so every run has the same. The two functions run in sandboxes of their own, so neither
+sees the other's. The 30 s are CPU time, the same on a busy machine. Slots of the type bool have the value they name in
+Python; upstream's are always true. The original of an instance must run here and print the same twice, or else the
 instance is unfit: contexts import packages such as numpy, pysam and scikit-learn, which this machine's Python must
 have, and Java's contexts need upstream's jars, as files of the data folder's ``jars``.
 
@@ -79,7 +79,7 @@ _LANGUAGES = {
 
 
 class BioCoder(Benchmark):
-    """Functions to write, in Python or Java; the share of those that print what the originals print."""
+    """Functions to write, in Python or Java; the share of those that print the same as the originals."""
 
     name = "biocoder"
     title = "BioCoder"
@@ -126,7 +126,7 @@ class BioCoder(Benchmark):
             raise UnfitError("the original function prints something else each time")
 
     def instruction(self, instance: Instance) -> str:
-        """Return upstream's summary of the function, and where it is to be written."""
+        """Return upstream's summary of the function, and the file to write it to."""
         language, row = _language(instance), instance.row
         return (
             f"{row['promptSummaryOnly'].strip()}\n\nThe signature is `{row['signature'].strip()}`. Write the function "

@@ -1,15 +1,15 @@
 """M3ToolEval: tasks of five domains that need several tools and several calls; the final answer counts.
 
 The rule is that of upstream's tasks/base.py (https://github.com/xingyaoww/code-act, scripts/eval/m3tooleval): an answer
-is right if it equals the expected one as it is, as a number, or as a Python value. Upstream's code does not do what it
-means, and ``more`` has its figure too: a missing ``or`` keeps it from comparing Python values except by their text, so
-that [1, 2] is not [1.0, 2.0]; and it cuts the decimals off an expected number, so that 237 is right for 237.942. Here
+is right if it equals the expected one as it is, as a number, or as a Python value. Upstream's code has two mistakes,
+and ``more`` has its figure too: a missing ``or`` keeps it from comparing Python values except by their text, so that
+[1, 2] is not [1.0, 2.0]; and it cuts the decimals off an expected number, so that 237 is right for 237.942. Here
 numbers are equal but for the last bits of a float, values in lists and dictionaries likewise, and a task that asks for
 the form xx.xx takes the number rounded to two decimals.
 
 Upstream tells an agent that its answer is wrong and lets it try again, within 10 turns in all; here, as for CodeNav
 (arXiv:2406.12276), an agent answers once. The tools of ``m3eval`` are Handiwork's own, written from the benchmark's
-specifications of them. The splits differ in what the task says of the tools: CodeNav's library description
+specifications of them. The splits differ in the task's description of the tools: CodeNav's library description
 ("code-use"), a description of each tool ("tool-use"), or the paths of the files alone ("file-paths").
 """
 
@@ -40,7 +40,7 @@ CONTENTS = {
     "trade_calculator.py": "functions for trade: convert currencies, calculate tariffs, values and expressions",
     "travel_planner.py": "functions that plan a journey: find flights, find hotels, calculate the budget",
 }
-"""The modules, with what each of them has."""
+"""The modules with their contents."""
 
 GUIDELINES = """\
 Guidelines:
@@ -112,7 +112,7 @@ class M3ToolEval(Benchmark):
 
 
 def description(split: str) -> str:
-    """Return what a task of the split says of the code base."""
+    """Return the description of the code base for a split."""
     head = "The Python package m3eval in your working directory has tools for this."
     if split == "tool-use":
         tools = codebase.describe(codebase.tools_of(PACKAGE), "prototypes")

@@ -5,11 +5,11 @@ The rule is that of upstream's evaluation (https://github.com/RAIVNLab/mnms, eva
 reference plan, or of the alternative plan that they match best. The score of a request is its F1; ``more`` has the
 published figures: precision, recall and F1 of each tool over all requests, and then their mean over the tools. A tool
 that neither a reference nor an agent has used has no part in that mean; the whole set uses all. Upstream finds the
-calls of a plan only where a line assigns one call to a variable; here calls count anywhere in the code.
+calls of a plan only in lines that assign one call to a variable; here calls count anywhere in the code.
 
 The plan is the agent's ``code_summary``, as CodeNav's agent gives it, or the Python block of its last message. The
 models behind the tools are not needed: the tools of ``mnm``, which are Handiwork's own, return placeholders, and no
-plan is run for its score. The splits differ in what the task says of the tools: CodeNav's library description
+plan is run for its score. The splits differ in the task's description of the tools: CodeNav's library description
 ("code-use"), a list of the tools with which no search is needed ("tool-use"), and, for its second table, nothing, or
 names, descriptions or prototypes beside the search.
 """
@@ -136,7 +136,7 @@ class MnMs(Benchmark):
 
 
 class Ratios(NamedTuple):
-    """Precision, recall and their harmonic mean; each is 0 where it is not defined."""
+    """Precision, recall and their harmonic mean; each is 0 if it is not defined."""
 
     precision: float
     recall: float
@@ -144,7 +144,7 @@ class Ratios(NamedTuple):
 
 
 def description(split: str) -> str:
-    """Return what a task of the split says of the code base."""
+    """Return the description of the code base for a split."""
     if split in LISTS:
         only = " These are all of them, so do not look for others:" if split == "tool-use" else " They are:"
         return f"{PLAIN}{only}\n{codebase.describe(codebase.tools_of(PACKAGE), LISTS[split])}"

@@ -5,11 +5,11 @@ package multi-swe-bench 1.1.2). The image's own script applies the tests' patch 
 tests. A patch is resolved if the report is valid (tests were captured, none that passed with the tests' patch alone
 fails, and at least one is repaired) and each test of p2p_tests, f2p_tests, s2p_tests and n2p_tests is again in its
 class. A patch that does not apply together with the tests' patch is not resolved, nor is an empty one. The patch is the
-difference of the agent's workspace from its beginning, without ignored and binary files, whatever the agent did with
-git.
+difference of the agent's workspace from its beginning, without ignored and binary files; the agent's own use of git has
+no effect.
 
 It differs from upstream in this: containers have no network, and the tests end after 30 minutes (upstream has that
-limit only where it does not call Docker itself). An instance is measured only if its own reference solution is resolved
+limit only if it does not call Docker itself). An instance is measured only if its own reference solution is resolved
 so; this is tried once for each image and kept in the cache. The agent reads all resolved issues; upstream's agents read
 the first one. The title and body of the pull request describe the repair, so neither shows them.
 
@@ -92,14 +92,14 @@ class MultiSWEBench(Benchmark):
 
         Raises UnfitError, DataError, SandboxError, OfficialError.
         """
-        # What was built before has this path in it.
+        # Files built earlier contain this path.
         linked = await command_in(sandbox, f'ln -s "$PWD" {images.HOME}/{instance.row["repo"]}', GRACE)
         if linked.exit_code:
             raise SandboxError(f"the workspace cannot be put in its place: {linked.content.strip()}")
         await grader.check_reference(instance)
 
     def instruction(self, instance: Instance) -> str:
-        """Return the issues, and what to do about them."""
+        """Return the issues with the instructions."""
         issues = "".join(
             f"<issue>\n{issue['title']}\n\n{(issue['body'] or '').strip()}\n</issue>\n\n"
             for issue in instance.row["resolved_issues"]

@@ -3,8 +3,8 @@
 The rule is upstream's (https://github.com/SWE-bench/SWE-bench; parsers and grading are those of the package swebench
 5.0.2): every test of FAIL_TO_PASS and PASS_TO_PASS passes after the agent's patch and the test patch were applied to
 the base commit, within 30 minutes. A patch that does not apply is not resolved, nor is an empty one. The patch is the
-difference of the agent's workspace from its beginning, without ignored and binary files, whatever the agent did with
-git.
+difference of the agent's workspace from its beginning, without ignored and binary files; the agent's own use of git has
+no effect.
 
 It differs from upstream in the machine. Without official images an instance runs in Handiwork's sandbox, as an ordinary
 user and without any network, on an environment of pinned packages that is built from the recipe in ``kit.json``. An
@@ -94,7 +94,7 @@ class SWEBench(Benchmark):
         installations.put(subject, workspace)
 
     def mounts(self, instance: Instance) -> Sequence[Path]:
-        """Return the environment of pinned packages, and what its Python needs."""
+        """Return the environment of pinned packages, and the libraries of its Python."""
         return environments.mounts(subject_of(instance).recipe)
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
@@ -127,7 +127,7 @@ class SWEBench(Benchmark):
         installations.mark_passed(subject, grader.PACKAGE)
 
     def instruction(self, instance: Instance) -> str:
-        """Return the issue, and what to do about it."""
+        """Return the issue with the instructions."""
         issue = instance.row["problem_statement"].strip()
         return (
             "The current directory is a Python repository, installed in the virtual environment .venv. Resolve this "

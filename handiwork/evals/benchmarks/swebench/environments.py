@@ -30,7 +30,7 @@ def built(recipe: Recipe) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_name(f"{folder.name}.lock"), flags=os.O_RDWR | os.O_CREAT):
         if not (folder / _COMPLETE).exists():
-            # Programs of an environment have its path in their first line, so it is built where it will be.
+            # Programs of an environment have its path in their first line, so it is built in its final place.
             shutil.rmtree(folder, ignore_errors=True)
             _build(recipe, folder)
             (folder / _COMPLETE).touch()
@@ -38,7 +38,7 @@ def built(recipe: Recipe) -> Path:
 
 
 def mounts(recipe: Recipe) -> list[Path]:
-    """Return what a sandbox shows read-only besides a checkout: the environment, and libraries of its Python.
+    """Return the read-only paths of a sandbox besides a checkout: the environment, and libraries of its Python.
 
     Raises DataError.
     """

@@ -95,7 +95,7 @@ def put(subject: Subject, workspace: Path) -> None:
 
 
 def has_passed(subject: Subject, rule: str) -> bool:
-    """Return whether ``mark_passed`` was called for this installation and rule, in whatever process."""
+    """Return whether ``mark_passed`` was called for this installation and rule, in any process."""
     return (subject.folder / f"passed-{rule}").exists()
 
 

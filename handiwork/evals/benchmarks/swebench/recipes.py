@@ -22,7 +22,7 @@ _NEEDS_NETWORK = ("pip download", "git clone", "curl ", "wget ")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What an instance's tests need: a ``python`` such as "3.9", pinned ``requirements``, and the repository itself.
+    """The needs of an instance's tests: a ``python`` such as "3.9", pinned ``requirements``, and the repository itself.
 
     ``install`` are shell commands that install the repository, without a network, in a checkout that has a virtual
     environment with the requirements in VENV. ``test_command`` runs the tests there; the official parser named
@@ -95,7 +95,7 @@ def _release(program: Path) -> list[int]:
 
 
 def _output(*command: str) -> str:
-    """Return what a program prints, "" if it fails or is missing."""
+    """Return a program's output, "" if it fails or is missing."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
     except (OSError, subprocess.SubprocessError):

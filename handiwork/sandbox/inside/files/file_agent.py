@@ -43,7 +43,7 @@ class FileAgent:
                 error = f"{problem}" or type(problem).__name__
             send_end(self._out, error)
             if error and request["do"] == "put":
-                return  # the rest of the stream is no request
+                return  # the rest of the stream is not a request
 
     def _get(self, trees: list[str], limit: int) -> None:
         before = self._client_state

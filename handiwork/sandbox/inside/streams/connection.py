@@ -86,7 +86,7 @@ def _descendants_sockets() -> set[str]:
         with contextlib.suppress(OSError):
             for thread in os.listdir(f"/proc/{pid}/task"):
                 with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
-                    pids += file.read().split()  # the loop goes on with them
+                    pids += file.read().split()  # the loop continues with them
         if pid == pids[0]:
             continue
         with contextlib.suppress(OSError):

@@ -29,7 +29,7 @@ class StreamRoutes:
     ) -> None:
         self._workspace, self._environment, self._children = workspace, environment, children
         self._bashrc, self._on_host = bashrc, on_host
-        # The platform's own way to its proxy is no server of the sandbox.
+        # The platform's own way to its proxy is not a server of the sandbox.
         self._hidden = () if forwarder is None else (forwarder.port,)
         self._streams = Streams()
         self.routes: dict[tuple[str, str], Callable[[Scope, Receive, Send], Awaitable[None]]] = {

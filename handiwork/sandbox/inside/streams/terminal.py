@@ -74,7 +74,7 @@ class UserTerminal:
         self._closed = False
 
     def resize(self, size: tuple[int, int]) -> None:
-        """Set the number of rows and columns; the foreground program is told."""
+        """Set the number of rows and columns, and notify the foreground program."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
     async def serve(self, send: SendBytes) -> None:

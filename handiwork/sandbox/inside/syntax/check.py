@@ -104,7 +104,7 @@ if sys.version_info[:2] > (int(sys.argv[1]), int(sys.argv[2])):
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         print("wrong")
 """
-"""A program that prints whether its Python, if newer than the given version, compiles what it reads.
+"""A program that prints whether its Python, if newer than the given version, compiles its input.
 
 The exit codes of programs do not count: the action server reaps its children before anything here can wait for them.
 """

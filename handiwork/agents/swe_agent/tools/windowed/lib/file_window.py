@@ -1,6 +1,6 @@
 """The open file and the window on it, for the tools that show and edit files.
 
-Lines are bytes that end at a newline, so that whatever an edit does not name stays as it is, in any encoding.
+Lines are bytes that end at a newline, so that an edit leaves all other bytes unchanged, in any encoding.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Errors in a file that a machine is sure of: syntax errors, and in Python names that nothing defines.
+"""Errors in a file that are certain without running it: syntax errors, and undefined names in Python.
 
-As a program it takes flake8's command line and prints its form of lines, for tools that call flake8 where it is not
-installed. The codes are flake8's: E999 for a syntax error, F821 for an undefined name.
+As a program it takes flake8's command line and prints its form of lines, for tools that call flake8 on systems without
+it. The codes are flake8's: E999 for a syntax error, F821 for an undefined name.
 """
 
 from __future__ import annotations
