@@ -117,10 +117,11 @@ async def test_a_schema_is_enforced(llm: LocalLLM) -> None:
 async def test_a_reply_bound_to_the_grammar_of_the_tools_calls_one(llm: LocalLLM, task: str) -> None:
     await llm.open()
     assert protocol_of(llm.capabilities) is BOUND_TEXT
-    system = Message.text("system", BOUND_TEXT.instructions(TOOLS, compact=True))
-    _, form = BOUND_TEXT.request(TOOLS)
+    tools = [tool for tool in TOOLS if tool.name in ("bash", "write", "ipython", "finish")]  # a short prompt is faster
+    system = Message.text("system", BOUND_TEXT.instructions(tools, compact=True))
+    _, form = BOUND_TEXT.request(tools)
     completion = await llm.complete([system, Message.text("user", task)], form=form, temperature=1.0)
-    (action,) = read(BOUND_TEXT, completion, TOOLS)
+    (action,) = read(BOUND_TEXT, completion, tools)
     assert action.thought
 
 

@@ -51,7 +51,7 @@ async def test_a_large_model_with_tool_calls_looks_itself(bench: Bench) -> None:
 async def test_the_check_runs_before_the_end_and_its_failure_is_seen(bench: Bench) -> None:
     (bench.workspace / "Makefile").write_text(MAKEFILE)
     replies = [
-        answer("other"),
+        answer("change"),
         act("write", path="answer", content="5\n"),
         act("finish", message="It is 5."),
         act("write", path="answer", content="4\n"),
@@ -68,7 +68,7 @@ async def test_the_check_runs_before_the_end_and_its_failure_is_seen(bench: Benc
 async def test_an_end_without_a_change_since_the_check_failed_is_questioned_once(bench: Bench) -> None:
     (bench.workspace / "Makefile").write_text(MAKEFILE)
     end = act("finish", message="It is 5.")
-    replies = [answer("other"), act("write", path="answer", content="5\n"), end, end, end]
+    replies = [answer("change"), act("write", path="answer", content="5\n"), end, end, end]
     state = await (await bench.session(replies, capabilities=SMALL)).run("Write the answer into the file answer.")
     assert state.outputs == {"message": "It is 5."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
@@ -77,7 +77,7 @@ async def test_an_end_without_a_change_since_the_check_failed_is_questioned_once
 
 async def test_the_end_that_the_model_chose_follows_a_check_that_succeeds(bench: Bench) -> None:
     (bench.workspace / "Makefile").write_text(MAKEFILE)
-    replies = [answer("other"), act("write", path="answer", content="4\n"), act("finish", message="It is 4.")]
+    replies = [answer("change"), act("write", path="answer", content="4\n"), act("finish", message="It is 4.")]
     state = await (await bench.session(replies, capabilities=SMALL)).run("Write the answer into the file answer.")
     assert state.agent_state == "finished"
     assert state.outputs == {"message": "It is 4."}

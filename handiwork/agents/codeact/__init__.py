@@ -30,12 +30,13 @@ BUDGET, SMALL_BUDGET = 24_000, 12_000
 RETRY_TEMPERATURES = (0.6, 1.0)
 """Temperatures of the retries after a reply that repeats an earlier action."""
 
-REPAIR, OTHER = "repair", "other"
-QUESTION = (
-    "{task}\n\nThe project's tests are run with `{check}`. Is this task to repair code that fails its tests (repair), "
-    "or is it something else, like a question, new code, other files, a renaming or documentation (other)?"
+REPAIR = "repair"
+KINDS = ("question", "new", "change", REPAIR)
+KIND = (
+    "A user of a coding agent writes:\n\n<message>\n{task}\n</message>\n\nWhat kind of message is it: a question, a "
+    "request for new code or files, a request for a change, or a request to repair code that fails its tests?"
 )
-"""Asks a guided model whether the task is the repair of a failing check."""
+"""Asks a guided model for the kind of the task: models choose among kinds more reliably than between repair and not."""
 
 
 class CodeActAgent(Agent):
@@ -84,8 +85,8 @@ class CodeActAgent(Agent):
         begun = any(action.completion for action, _ in state.history)
         if not check or begun or state.delegate_level or state.totals.plan_mode:
             return None
-        answer, completion = await choose(self.llm, QUESTION.format(task=state.task, check=check), (OTHER, REPAIR))
-        if answer == OTHER:
+        answer, completion = await choose(self.llm, KIND.format(task=state.task), KINDS)
+        if answer != REPAIR:
             return None
         inputs: dict[str, JsonValue] = {"task": state.task, "check": check}
         return AgentDelegateAction(agent="RepairAgent", inputs=inputs, completion=completion or None)
