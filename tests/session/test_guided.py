@@ -31,7 +31,7 @@ async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None
     (bench.workspace / "notes/a.txt").write_text("milk\n")
     (bench.workspace / "large.txt").write_text("x" * 50_000)
     session = await bench.session(
-        [*AFTER_EXAMPLE, act("finish", message="milk"), answer("information")], capabilities=SMALL
+        [*AFTER_EXAMPLE, act("finish", message="milk"), answer("question")], capabilities=SMALL
     )
     state = await session.run("What is in notes/a.txt?")
     assert state.outputs == {"message": "milk"}

@@ -15,7 +15,7 @@ from handiwork.llm.types import Capabilities
 from tests.session.bench import Bench, calls
 
 LOOK, END = ("bash", {"command": "grep -c def *.py"}), ("finish", {"message": "One."})
-INFORMATION, SKIP, RUN, KIND = (json.dumps({"answer": word}) for word in ("information", "skip", "run", "question"))
+QUESTION, SKIP, RUN = (json.dumps({"answer": word}) for word in ("question", "skip", "run"))
 TOOLLESS = Capabilities(tools=False, schema=False)
 
 
@@ -53,12 +53,14 @@ def project(folder: Path) -> None:
     [
         pytest.param(Capabilities(), [written("native", LOOK), written("native", END), SKIP], id="native"),
         pytest.param(Capabilities(), [written("native", LOOK, END), SKIP], id="native, at once"),
-        pytest.param(Capabilities(tools=False), [KIND, written("json", LOOK), written("json", END), SKIP], id="json"),
-        pytest.param(TOOLLESS, [KIND, written("text", LOOK), written("text", END), SKIP], id="text"),
-        pytest.param(TOOLLESS, [KIND, written("text", LOOK, END), SKIP], id="text, at once"),
+        pytest.param(
+            Capabilities(tools=False), [QUESTION, written("json", LOOK), written("json", END), SKIP], id="json"
+        ),
+        pytest.param(TOOLLESS, [QUESTION, written("text", LOOK), written("text", END), SKIP], id="text"),
+        pytest.param(TOOLLESS, [QUESTION, written("text", LOOK, END), SKIP], id="text, at once"),
         pytest.param(
             Capabilities(tools=False, window=16_384),
-            [KIND, written("json", LOOK), written("json", END), INFORMATION],
+            [QUESTION, written("json", LOOK), written("json", END), QUESTION],
             id="small",
         ),
     ],

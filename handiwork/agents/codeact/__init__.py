@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of, with_check
-from handiwork.agents.codeact.choice import choose
+from handiwork.agents.codeact.choice import kind_of
 from handiwork.agents.codeact.finish import challenge, confirmed
 from handiwork.agents.codeact.offer import next_offered, offered, repeated
 from handiwork.agents.codeact.prompt import prompt_messages
@@ -29,14 +29,6 @@ BUDGET, SMALL_BUDGET = 24_000, 12_000
 
 RETRY_TEMPERATURES = (0.6, 1.0)
 """Temperatures of the retries after a reply that repeats an earlier action."""
-
-REPAIR = "repair"
-KINDS = ("question", "new", "change", REPAIR)
-KIND = (
-    "A user of a coding agent writes:\n\n<message>\n{task}\n</message>\n\nWhat kind of message is it: a question, a "
-    "request for new code or files, a request for a change, or a request to repair code that fails its tests?"
-)
-"""Asks a guided model for the kind of the task: models choose among kinds more reliably than between repair and not."""
 
 
 class CodeActAgent(Agent):
@@ -85,8 +77,8 @@ class CodeActAgent(Agent):
         begun = any(action.completion for action, _ in state.history)
         if not check or begun or state.delegate_level or state.totals.plan_mode:
             return None
-        answer, completion = await choose(self.llm, KIND.format(task=state.task), KINDS)
-        if answer != REPAIR:
+        kind, completion = await kind_of(self.llm, state.task)
+        if kind != "repair":
             return None
         inputs: dict[str, JsonValue] = {"task": state.task, "check": check}
         return AgentDelegateAction(agent="RepairAgent", inputs=inputs, completion=completion or None)

@@ -11,6 +11,18 @@ from handiwork.llm.types import Message
 Choice = tuple[str, int]
 """The answer, and the id of the completion that has it."""
 
+KINDS = ("question", "new", "change", "repair")
+KIND = (
+    "A user of a coding agent writes:\n\n<message>\n{message}\n</message>\n\nWhat kind of message is it: a question, a "
+    "request for new code or files, a request for a change, or a request to repair code that fails its tests?"
+)
+"""Models choose among kinds more reliably than they answer whether a task is of one kind."""
+
+
+async def kind_of(llm: AgentLLM, message: str) -> Choice:
+    """Ask the model for the kind of a user's message, one of KINDS. Raises the errors of the model."""
+    return await choose(llm, KIND.format(message=message), KINDS)
+
 
 async def choose(llm: AgentLLM, question: str, answers: Sequence[str]) -> Choice:
     """Ask the model; return the first of ``answers`` if its reply is none of them. Raises the errors of the model."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.codeact.check import check_of
-from handiwork.agents.codeact.choice import choose
+from handiwork.agents.codeact.choice import choose, kind_of
 from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small, read
@@ -32,9 +32,6 @@ EDITING = ("write", "edit")
 COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 """Actions that may change files, as the snapshots tell."""
 
-_QUESTION = (
-    "{task}\n\nDoes this task ask to change or make something, like files, code or a commit, or only for information?"
-)
 _MAY_CHECK = (
     "{task}\n\nThe work on this task is over. Should `{check}` be run to see whether it is right (run)? "
     "Not if only information was asked for, or if this must not be run (skip)."
@@ -166,8 +163,8 @@ async def _may_check(llm: AgentLLM, state: State, check: str, *, certain: bool) 
 
 async def _asks_for_change(llm: AgentLLM, state: State) -> bool:
     """Ask the model whether the user's last message asks for a change."""
-    answer, _ = await choose(llm, _QUESTION.format(task=_messages(state)[-1]), ("information", "change"))
-    return answer == "change"
+    kind, _ = await kind_of(llm, _messages(state)[-1])
+    return kind != "question"
 
 
 def _messages(state: State) -> list[str]:
