@@ -162,6 +162,10 @@ class Store:
 
         return await self._shared.worker.read(read)
 
+    async def interrupted(self, info: SessionInfo) -> bool:
+        """Return whether a session was running, or had not begun, when its process ended."""
+        return info.state in ("loading", "running") and await (await self.log(info.id)).holder() is None
+
     async def changed(self, since: float) -> list[SessionInfo]:
         """Return the sessions that changed or grew at or after the time ``since`` (seconds, UTC)."""
 

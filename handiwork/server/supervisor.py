@@ -129,10 +129,8 @@ class SessionSupervisor:
         return session in self._hosted
 
     async def interrupted(self, info: SessionInfo) -> bool:
-        """Return whether a session is running by its log, and by no process."""
-        if info.state not in ("loading", "running") or info.read_only or self.runs(info.id):
-            return False
-        return await (await self.store.log(info.id)).holder() is None
+        """Return whether the process of a session ended while it was running, and the session does not run here."""
+        return not self.runs(info.id) and not info.read_only and await self.store.interrupted(info)
 
     async def state(self, log: EventLog) -> State:
         """Return a session's state; it may change at the next await."""

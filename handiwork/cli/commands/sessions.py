@@ -78,8 +78,9 @@ async def archive(session: list[str], undo: bool) -> Exit:
 
 async def _state(store: Store, info: SessionInfo) -> str:
     """Return the words for the session's state: no process may run it any more, or it may have no task yet."""
-    words = {"loading": "no task yet", "running": "interrupted"}.get(info.state)
-    return words if words and await (await store.log(info.id)).holder() is None else info.state
+    if not await store.interrupted(info):
+        return info.state
+    return "no task yet" if info.state == "loading" else "interrupted"
 
 
 def row(info: SessionInfo, state: str = "") -> Text:
