@@ -1,4 +1,4 @@
-"""The overview of a workspace: the names of its files, and the text of small ones."""
+"""The overview of a workspace: the names of its files, the text of small ones, and the installed test programs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ LONGEST = 6_000
 ADVICE = frozenset({"AGENTS.md", "CLAUDE.md", "SKILL.md"})
 """Files that advise agents: no agent reads them unasked, since their text joins the prompt once the user accepts it."""
 
+PROGRAMS = (
+    *("bats", "bundle", "cargo", "go", "gradle", "just", "make", "mix", "mvn", "node", "nox", "npm", "pytest"),
+    *("python3", "sh", "swift", "tox"),
+)
+"""Programs that run tests."""
+
 # Neither the shell's functions, nor programs or settings of the workspace, take part. If git cannot list the files,
 # the usual folders of tools are left out.
 _LIST = (
@@ -28,13 +34,14 @@ _LIST = (
     r"\( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune -o -type f -print0) "
     "| command xargs -0 -r wc -c 2>/dev/null | command head -n 2000)"
 )
+_FIND = f"builtin type -P {' '.join(PROGRAMS)}"  # runs none of them
 _ENTRY = re.compile(r"\s*(\d+) (?:\./)?(.+)")
 
 
 class WorkspaceOverviewAction(Action):
     """List the workspace's files and read small ones, at most ``budget`` characters in all; nothing is changed.
 
-    Files whose name occurs in ``text`` are read first, then the smallest.
+    Files whose name occurs in ``text`` are read first, then the smallest. PROGRAMS are looked up on the PATH.
     """
 
     runnable: ClassVar[bool] = True
@@ -42,7 +49,7 @@ class WorkspaceOverviewAction(Action):
     text: str = ""
 
     async def execute(self, run: Run) -> Observation:
-        """List the files with one command, then read the chosen ones. Raises SandboxError."""
+        """List the files with one command, read the chosen ones, look up the programs. Raises SandboxError."""
         listing = await run(CmdRunAction(command=_LIST))
         if not isinstance(listing, CmdOutputObservation):
             return listing
@@ -53,20 +60,27 @@ class WorkspaceOverviewAction(Action):
             observation = await run(FileReadAction(path=path))
             if isinstance(observation, FileReadObservation) and observation.blob is None:
                 files[path] = observation.content
+        found = await run(CmdRunAction(command=_FIND))
+        names = {path.rpartition("/")[2] for path in found.text.splitlines()}
         return WorkspaceOverviewObservation(
-            content=_text(sizes, files), paths=tuple(sorted(sizes)[:LISTED]), files=len(sizes), shown=tuple(files)
+            content=_text(sizes, files),
+            paths=tuple(sorted(sizes)[:LISTED]),
+            files=len(sizes),
+            shown=tuple(files),
+            programs=tuple(name for name in PROGRAMS if name in names),
         )
 
 
 class WorkspaceOverviewObservation(Observation):
     """``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all.
 
-    ``shown`` are those whose text it has.
+    ``shown`` are those whose text it has, ``programs`` the installed ones of PROGRAMS.
     """
 
     paths: tuple[str, ...] = ()
     files: int = 0
     shown: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
 def _sizes(listing: str) -> dict[str, int]:

@@ -7,13 +7,13 @@ import pytest
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.check import check_of
 from handiwork.agents.state import State
-from handiwork.events.action import CmdRunAction, FileWriteAction
+from handiwork.events.action import AgentFinishAction, CmdRunAction, FileWriteAction
 from handiwork.events.observation import FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
-from tests.agents.states import reply, state_of, task
+from tests.agents.states import ran, reply, state_of, task
 
 TEXT = Capabilities(tools=False, schema=False, window=16_384)
 END = "```finish\ndone\n```"
@@ -22,13 +22,16 @@ AFTER_EXAMPLE = [""] * 6
 NOTES = "notes.txt:\n```\n" + "words\n" * 200 + "```"
 
 
-def project(makefile: str, message: str = "Make it work.") -> State:
-    """Return a session in which the model has written a file."""
+def project(makefile: str, message: str = "Make it work.", programs: tuple[str, ...] = ("make", "sh")) -> State:
+    """Return a session in which the model has written a file, in a sandbox with these programs."""
     content = f"Files:\nMakefile (20 bytes)\n\nMakefile:\n```\n{makefile}\n```\n\n{NOTES}"
+    overview = WorkspaceOverviewObservation(
+        content=content, paths=("Makefile", "notes.txt"), files=2, shown=("Makefile",), programs=programs
+    )
     return state_of(
         task(message),
         WorkspaceOverviewAction(budget=9),
-        WorkspaceOverviewObservation(content=content, paths=("Makefile", "notes.txt"), files=2, shown=("Makefile",)),
+        overview,
         reply("```write a.py\n1\n```"),
         FileWriteAction(path="a.py", content="1\n"),
         FileWriteObservation(path="a.py"),
@@ -65,3 +68,23 @@ async def test_it_runs_before_the_end_also_after_older_outputs_were_left_out() -
 )
 def test_the_one_that_the_user_names_comes_first_if_it_says_that_it_checks(message: str, check: str) -> None:
     assert check_of(project("test:\n\ttrue", message)) == check
+
+
+def test_one_whose_program_is_not_installed_is_none() -> None:
+    assert check_of(project("test:\n\ttrue", programs=("sh",))) == ""
+
+
+@pytest.mark.parametrize(("program", "check"), [("pytest", "python3 -m pytest -q"), ("node", "")])
+def test_pytest_is_a_program_too(program: str, check: str) -> None:
+    overview = WorkspaceOverviewObservation(paths=("test_a.py",), files=1, programs=("python3", program))
+    assert check_of(state_of(task("Make it work."), WorkspaceOverviewAction(budget=9), overview)) == check
+
+
+async def test_the_task_ends_where_the_check_that_the_user_named_is_not_installed() -> None:
+    state = project("all:\n\ttrue", "Write a.py. `pytest -q` must pass.")
+    run, output = ran("pytest -q", "bash: pytest: command not found", 127)
+    state.apply(run.with_fields(id=state.last_id + 1))
+    state.apply(output.with_fields(id=state.last_id + 1, cause=state.last_id))
+    actions = await CodeActAgent(ScriptedLLM([*AFTER_EXAMPLE, END], capabilities=TEXT)).step(state)
+    assert isinstance(actions, list)
+    assert [type(action) for action in actions] == [AgentFinishAction]

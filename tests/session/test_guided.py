@@ -40,6 +40,7 @@ async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None
     assert "large.txt (50000 bytes)" in overview.content
     assert "notes/a.txt:\n```\nmilk\n```" in overview.content
     assert "x" * 100 not in overview.content
+    assert {"python3", "sh"} <= set(overview.programs)
     assert "milk" in str(bench.llm.requests[0])
 
 

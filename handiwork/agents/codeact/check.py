@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from handiwork.agents.repair.check import named_test, runner, runner_files
+from handiwork.agents.repair.check import named_test, programs, runner, runner_files
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.overview import WorkspaceOverviewObservation
@@ -37,12 +37,13 @@ def with_check(state: State) -> State:
 
 
 def _project_check(state: State) -> str:
-    """Return the test command that the overview of the workspace shows, "" if it shows none."""
+    """Return the test command that the overview of the workspace shows, "" if it shows none that can run."""
     overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
     if overview is None:
         return ""
     files = {path: text for path in runner_files(overview.paths) if (text := _text(overview, path))}
-    return runner(overview.paths, files) or ""
+    check = runner(overview.paths, files) or ""
+    return check if {*programs(check)} <= {*overview.programs, "unittest"} else ""
 
 
 def _text(overview: WorkspaceOverviewObservation, path: str) -> str:

@@ -12,6 +12,7 @@ from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small, read
 from handiwork.agents.protocols.transcript import calls_of, content_of
 from handiwork.agents.rendering import shorten
+from handiwork.agents.repair.check import is_missing
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentDelegateAction,
@@ -85,6 +86,8 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     if check and (will_change or changed):
         run = next((o for a, o in reversed(turn) if isinstance(a, CmdRunAction) and a.command == check), None)
         if not will_change and run is not None and run.id >= changed:
+            if is_missing(check, run.text):
+                return actions  # the user has named a check that says nothing about the work here
             if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
                 return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
         elif await _may_check(llm, state, check, certain=_has_edited(state, turn, before)):

@@ -86,10 +86,15 @@ def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
     return "bundle exec rspec" if any(path.endswith("_spec.rb") for path in tests) else None
 
 
+def programs(check: str) -> list[str]:
+    """Return the program of the check, and the module that Python runs for it."""
+    words = _ASSIGNMENTS.sub("", check).split()
+    return words[:1] + words[2:3] if words[1:2] == ["-m"] else words[:1]
+
+
 def is_missing(check: str, output: str) -> bool:
     """True if the check failed because its own program is not installed, as its output says."""
-    words = _ASSIGNMENTS.sub("", check).split()
-    program = "|".join(map(re.escape, words[:1] + words[2:3] if words[1:2] == ["-m"] else words[:1]))
+    program = "|".join(map(re.escape, programs(check)))
     return bool(
         re.search(rf"(?:^|[\s:])(?:{program}): (?:command )?not found|No module named '?(?:{program})\b", output)
     )
