@@ -77,7 +77,7 @@ def observation_text(
             return page_text(observation, text)
         case FileWriteObservation():
             verb = "created" if observation.created else "written"
-            return f"{observation.path} is {verb}.{_syntax_note(observation.syntax_error)}\n{text}".rstrip()
+            return f"{observation.path} is {verb}.{_syntax_note(observation.syntax_error)}"
         case FileEditObservation(syntax_error=error) if error:
             return f"{(text or DONE).rstrip()}{_syntax_note(error)}"
         case _:

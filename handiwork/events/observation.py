@@ -102,6 +102,7 @@ class FileReadObservation(Observation):
 class FileWriteObservation(Observation):
     """A file was written; ``created`` tells whether it is new.
 
+    Of the ``lines`` that it had, ``deleted`` are gone; ``content`` has the first of those.
     ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found.
     """
 
@@ -110,6 +111,8 @@ class FileWriteObservation(Observation):
 
     path: str
     created: bool = False
+    lines: int = 0
+    deleted: int = 0
     syntax_error: str = ""
 
 

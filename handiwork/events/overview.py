@@ -104,8 +104,15 @@ def _text(sizes: dict[str, int], files: dict[str, str]) -> str:
     if not sizes:
         return "The workspace has no files."
     paths = sorted(sizes)
-    names = [f"{path} ({sizes[path]} bytes)" for path in paths[:LISTED]]
+    names = [f"{path} ({_lines(files.get(path))}{sizes[path]} bytes)" for path in paths[:LISTED]]
     if len(paths) > LISTED:
         names.append(f"and {len(paths) - LISTED} more files")
     texts = [f"{path}:\n```\n{text.rstrip()}\n```" for path, text in files.items()]
     return "\n\n".join(["Files:\n" + "\n".join(names), *texts])
+
+
+def _lines(text: str | None) -> str:
+    if text is None:
+        return ""
+    number = len(text.splitlines())
+    return f"{number} line{'s' * (number != 1)}, "

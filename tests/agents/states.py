@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def state_of(*events: Event) -> State:
     """Fold the events in order: an observation answers the action before it, an action a completion before it."""
     state, action = State(), 0
-    before: Event = SessionStarted(agent="CodeActAgent", model="m", sandbox="none", workspace="/home/me/project")
+    before: Event = SessionStarted(agent="CodeActAgent", model="m", sandbox="bubblewrap", workspace="/home/me/project")
     state.apply(before.with_fields(id=1))
     for number, event in enumerate(events, start=2):
         placed = event.with_fields(id=number)

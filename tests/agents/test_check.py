@@ -17,8 +17,8 @@ from tests.agents.states import ran, reply, state_of, task
 
 TEXT = Capabilities(tools=False, schema=False, window=16_384)
 END = "```finish\ndone\n```"
-AFTER_EXAMPLE = [""] * 6
-"""A script begins at the reply that the conversation has reached: five are the worked example's, one is the write."""
+AFTER_EXAMPLE = [""] * 7
+"""A script begins at the reply that the conversation has reached: six are the worked example's, one is the write."""
 NOTES = "notes.txt:\n```\n" + "words\n" * 200 + "```"
 
 
@@ -70,8 +70,12 @@ def test_the_one_that_the_user_names_comes_first_if_it_says_that_it_checks(messa
     assert check_of(project("test:\n\ttrue", message)) == check
 
 
-def test_one_whose_program_is_not_installed_is_none() -> None:
-    assert check_of(project("test:\n\ttrue", programs=("sh",))) == ""
+async def test_one_whose_program_is_not_installed_is_none_and_the_model_is_told() -> None:
+    state = project("test:\n\ttrue", programs=("sh",))
+    assert check_of(state) == ""
+    llm = ScriptedLLM([*AFTER_EXAMPLE, "```bash\nls\n```"], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    assert "The tests cannot run here: make is not installed." in str(llm.requests[0])
 
 
 @pytest.mark.parametrize(("program", "check"), [("pytest", "python3 -m pytest -q"), ("node", "")])
@@ -88,3 +92,23 @@ async def test_the_task_ends_where_the_check_that_the_user_named_is_not_installe
     actions = await CodeActAgent(ScriptedLLM([*AFTER_EXAMPLE, END], capabilities=TEXT)).step(state)
     assert isinstance(actions, list)
     assert [type(action) for action in actions] == [AgentFinishAction]
+
+
+@pytest.mark.parametrize(
+    ("output", "exit_code", "told"),
+    [
+        ("bash: pytest: command not found", 127, True),
+        ("/usr/bin/python3: No module named pytest", 1, True),
+        ("ModuleNotFoundError: No module named 'shop'", 1, False),
+    ],
+)
+async def test_without_network_a_missing_program_comes_with_the_advice_to_go_on_without_it(
+    output: str, exit_code: int, told: bool
+) -> None:
+    state = project("all:\n\ttrue")
+    run, failed = ran("pytest -q", output, exit_code)
+    state.apply(run.with_fields(id=state.last_id + 1))
+    state.apply(failed.with_fields(id=state.last_id + 1, cause=state.last_id))
+    llm = ScriptedLLM([*AFTER_EXAMPLE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    assert ("It is not installed: go by the files" in llm.requests[0][-1].content[0].text) is told

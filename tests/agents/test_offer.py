@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.events.action import (
     AddTaskAction,
@@ -71,8 +73,8 @@ def written() -> list[Event]:
 
 async def step(llm: Small, *events: Event) -> Action:
     actions = await CodeActAgent(llm).step(state_of(*events))
-    assert isinstance(actions, list)
-    return actions[-1]
+    assert not isinstance(actions, tuple)
+    return actions[-1] if isinstance(actions, list) else actions
 
 
 async def test_a_repeated_command_is_asked_for_again_warmer_and_without_its_tool() -> None:
@@ -83,6 +85,15 @@ async def test_a_repeated_command_is_asked_for_again_warmer_and_without_its_tool
     assert '"```bash"' not in second
     assert usual is None
     assert warm is not None
+
+
+async def test_a_program_that_is_missing_is_not_run_again_in_any_way() -> None:
+    run = CmdRunAction(command="pytest -q")
+    missing = CmdOutputObservation(command="pytest -q", content="bash: pytest: command not found", exit_code=127)
+    llm = Small("I try.\n\n```bash\npytest tests\n```", END)
+    events = [*began("a.py"), reply("I test.\n\n```bash\npytest -q\n```"), run, missing, *written()]
+    assert isinstance(await step(llm, *events), AgentFinishAction)
+    assert [f'"```{name}"' in llm.asked[1][0] for name in ("bash", "ipython", "finish")] == [False, False, True]
 
 
 async def test_a_command_may_run_again_after_a_change() -> None:
@@ -101,7 +112,7 @@ async def test_an_edit_that_failed_is_no_change() -> None:
 
 
 async def test_a_file_that_the_overview_shows_is_not_read_again_until_something_changes() -> None:
-    llm = Small(READ, RUN)
+    llm = Small("change", READ, RUN)
     assert isinstance(await step(llm, *began("a.py")), CmdRunAction)
     assert '"```read"' not in llm.asked[1][0]
     llm = Small(READ)
@@ -109,7 +120,7 @@ async def test_a_file_that_the_overview_shows_is_not_read_again_until_something_
 
 
 async def test_small_files_are_written_whole_and_large_ones_edited() -> None:
-    small, large = Small(RUN), Small(RUN)
+    small, large = Small("change", RUN), Small(RUN)
     await step(small, *began("a.py"))
     await step(large, *began("a.py", shown=False))
     assert ('"```edit"' in small.asked[0][0], "```edit PATH" in small.prompts[0]) == (False, False)
@@ -117,16 +128,16 @@ async def test_small_files_are_written_whole_and_large_ones_edited() -> None:
 
 
 async def test_tools_without_anything_to_act_on_are_not_offered() -> None:
-    llm = Small(RUN)
+    llm = Small("change", RUN)
     await step(llm, *began("a.py"))
     assert not [name for name in ("jobs", "read_output", "modify_task") if f'"```{name}"' in llm.asked[0][0]]
-    llm = Small(RUN)
+    llm = Small("change", RUN)
     await step(llm, *began("a.py"), AddTaskAction(parent="", goal="first"), PlanObservation())
     assert '"```modify_task"' in llm.asked[0][0]
 
 
 async def test_the_task_is_the_last_that_a_model_reads_before_it_acts() -> None:
-    llm = Small(RUN)
+    llm = Small("change", RUN)
     await step(llm, *began("a.py"))
     assert llm.prompts[0].endswith("Files: ...\nMake a.py work.")
 
@@ -147,7 +158,38 @@ async def test_a_file_is_not_written_with_the_same_text_again() -> None:
 
 async def test_code_is_searched_only_where_the_overview_does_not_show_all_of_it() -> None:
     for shown in (True, False):
-        llm = Small(RUN)
+        llm = Small(*["change"] * shown, RUN)
         await step(llm, *began("a.py", shown=shown))
         assert ('"```search_code' in llm.asked[0][0]) is not shown
         assert ("search_code" in llm.prompts[0]) is not shown
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (("answer", "reading"), [True, False, False]),
+        (("answer", "counting"), [False, True, False]),
+        (("answer", "running"), [True, True, False]),  # there are no tests to run
+        (("new",), [True, True, True]),
+    ],
+)
+async def test_a_question_that_reading_answers_takes_no_command_and_others_take_one(
+    answers: tuple[str, ...], expected: list[bool]
+) -> None:
+    llm = Small("question", *answers, "I look.\n\n```read b.py\n```")
+    await step(llm, *began("a.py"))
+    assert [f'"```{name}"' in llm.asked[0][0] for name in ("finish", "bash", "write")] == expected
+
+
+@pytest.mark.parametrize(("lines", "aim"), [(3, "part"), (3, "whole"), (2, "")])
+async def test_a_write_that_loses_most_of_a_file_unasked_is_to_be_made_again(lines: int, aim: str) -> None:
+    write, overwritten = FileWriteAction(path="a.py", content="1\n"), FileWriteObservation(path="a.py", lines=lines)
+    events = [*began("a.py"), reply("```write a.py\n1\n```"), write, overwritten.with_fields(content="2\n3\n")]
+    llm = Small(*[aim] * bool(aim), RUN)
+    action = await step(llm, *events)
+    if aim == "part":
+        assert isinstance(action, MessageAction)
+        assert "these lines are gone:\n```\n2\n3\n```" in action.content
+        assert isinstance(await step(Small(RUN), *events, action), CmdRunAction)
+    else:
+        assert isinstance(action, CmdRunAction)

@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.plan import DONE, InvalidTaskError, Plan, Task
+from handiwork.agents.protocols import TEXT
+from handiwork.agents.protocols.ask import read
 from handiwork.cli.terminal.transcript import Transcript
 from handiwork.events.action import AddTaskAction, ModifyTaskAction, TaskState
 from handiwork.events.observation import PlanObservation
@@ -158,6 +161,14 @@ def test_the_model_changes_it_with_two_tools_and_the_user_reads_it() -> None:
 def test_subtasks_that_are_no_list_of_goals_are_malformed(subtasks: str) -> None:
     with pytest.raises(MalformedReplyError, match="plan_task"):
         native_actions(Completion("", (ToolCall("a", "plan_task", f'{{"goal": "port it", "subtasks": {subtasks}}}'),)))
+
+
+@pytest.mark.parametrize("written", ["lexer", '["lexer"]'])
+def test_in_a_block_of_text_one_subtask_needs_no_list(written: str) -> None:
+    reply = Completion(f"I plan.\n\n```plan_task 'subtasks={written}'\nport it\n```")
+    (add,) = read(TEXT, reply, TOOLS)
+    assert isinstance(add, AddTaskAction)
+    assert (add.goal, add.subtasks) == ("port it", ("lexer",))
 
 
 @pytest.mark.parametrize("arguments", ['{"task_id": "0", "state": "done"}', '{"task_id": "0"}', '{"state": "open"}'])

@@ -57,6 +57,8 @@ EVENTS: list[Event] = [
     ErrorObservation(content="b.py does not exist", error_id="not_found"),
     FileWriteAction(path="c.py", content="new\nfile\n"),
     FileWriteObservation(path="c.py", created=True),
+    FileWriteAction(path="c.py", content="new\n"),
+    FileWriteObservation(path="c.py", lines=2, deleted=1),
     StepStarted(),
     IPythonRunCellAction(code="for i in x:\n    i"),
     IPythonRunCellObservation(code="", content="NameError: x\n", error="NameError"),
@@ -112,8 +114,11 @@ step 2  event 7
   +new
   +file
   created
+  write c.py
+  +new
+  written, 1 of 2 lines deleted
 
-step 3  event 16
+step 3  event 18
   >>> for i in x:
   ...     i
   NameError: x
@@ -167,7 +172,7 @@ def test_a_session_reads_like_this() -> None:
 
 
 def test_events_from_before_are_counted_but_not_shown() -> None:
-    assert viewed(*EVENTS, after=15).startswith("\nstep 3  event ")
+    assert viewed(*EVENTS, after=17).startswith("\nstep 3  event ")
 
 
 def test_the_header_is_not_repeated_when_the_session_goes_on() -> None:

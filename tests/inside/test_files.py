@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.sandbox.inside.errors import ActionError
-from handiwork.sandbox.inside.files.edit import edit_file
+from handiwork.sandbox.inside.files.edit import deleted_lines, edit_file
 from tests.inside.inside_client import Client
 
 
@@ -29,6 +30,25 @@ async def test_paths_start_from_the_directory_of_the_shell(client: Client) -> No
     written = await client.execute("FileWriteAction", path="x/y", content="z")
     assert (written["type"], written["created"]) == ("FileWriteObservation", True)
     assert (client.workspace / "d/x/y").read_text() == "z"
+
+
+async def test_a_write_tells_which_lines_of_the_file_it_deleted(client: Client) -> None:
+    (client.workspace / "f").write_text("one\ntwo\ntwo\nthree\n")
+    written = await client.execute("FileWriteAction", path="f", content="two\nfour\none\n")
+    assert (written["content"], written["deleted"], written["lines"]) == ("two\nthree\n", 2, 4)
+    new = await client.execute("FileWriteAction", path="g", content="x\n")
+    assert (new["content"], new["deleted"], new["lines"]) == ("", 0, 0)
+
+
+@given(st.lists(st.sampled_from(["a\n", "b\n", "\n"])), st.lists(st.sampled_from(["a\n", "b\n", "c"])))
+def test_deleted_lines_are_those_that_the_new_text_has_less_often(before: list[str], after: list[str]) -> None:
+    deleted, lines = deleted_lines("".join(before).encode(), "".join(after).encode())
+    assert Counter(deleted) == Counter(split(before)) - Counter(split(after))
+    assert lines == len(split(before))
+
+
+def split(text: list[str]) -> list[bytes]:
+    return "".join(text).encode().splitlines(keepends=True)
 
 
 async def test_a_huge_file_is_bounded(client: Client) -> None:

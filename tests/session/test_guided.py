@@ -22,26 +22,27 @@ def answer(word: str) -> str:
     return json.dumps({"answer": word})
 
 
-AFTER_EXAMPLE = [""] * 5
-"""A script begins at the reply that the conversation has reached: the worked example has five."""
+AFTER_EXAMPLE = [""] * 6
+"""A script begins at the reply that the first conversation has reached: the worked example has six."""
 
 
 async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None:
     (bench.workspace / "notes").mkdir()
     (bench.workspace / "notes/a.txt").write_text("milk\n")
     (bench.workspace / "large.txt").write_text("x" * 50_000)
-    session = await bench.session(
-        [*AFTER_EXAMPLE, act("finish", message="milk"), answer("question")], capabilities=SMALL
-    )
+    choices = [answer("question"), answer("answer"), answer("reading")]
+    replies = [*choices, act("finish", message="milk"), answer("question")]
+    session = await bench.session(replies, capabilities=SMALL)
     state = await session.run("What is in notes/a.txt?")
     assert state.outputs == {"message": "milk"}
     (overview,) = [event for event in bench.events if isinstance(event, WorkspaceOverviewObservation)]
     assert overview.paths == ("large.txt", "notes/a.txt")
     assert "large.txt (50000 bytes)" in overview.content
+    assert "notes/a.txt (1 line, 5 bytes)" in overview.content
     assert "notes/a.txt:\n```\nmilk\n```" in overview.content
     assert "x" * 100 not in overview.content
     assert {"python3", "sh"} <= set(overview.programs)
-    assert "milk" in str(bench.llm.requests[0])
+    assert "milk" in str(bench.llm.requests[3])
 
 
 async def test_a_large_model_with_tool_calls_looks_itself(bench: Bench) -> None:

@@ -15,7 +15,9 @@ from handiwork.llm.types import Capabilities
 from tests.session.bench import Bench, calls
 
 LOOK, END = ("bash", {"command": "grep -c def *.py"}), ("finish", {"message": "One."})
-QUESTION, SKIP, RUN = (json.dumps({"answer": word}) for word in ("question", "skip", "run"))
+QUESTION, ANSWER, COUNTING, SKIP, RUN = (
+    json.dumps({"answer": word}) for word in ("question", "answer", "counting", "skip", "run")
+)
 TOOLLESS = Capabilities(tools=False, schema=False)
 
 
@@ -60,7 +62,7 @@ def project(folder: Path) -> None:
         pytest.param(TOOLLESS, [QUESTION, written("text", LOOK, END), SKIP], id="text, at once"),
         pytest.param(
             Capabilities(tools=False, window=16_384),
-            [QUESTION, written("json", LOOK), written("json", END), QUESTION],
+            [QUESTION, ANSWER, COUNTING, written("json", LOOK), written("json", END), QUESTION],
             id="small",
         ),
     ],

@@ -923,12 +923,15 @@ export interface FileWriteAction extends Action {
 /**
  * A file was written; ``created`` tells whether it is new.
  *
+ * Of the ``lines`` that it had, ``deleted`` are gone; ``content`` has the first of those.
  * ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found.
  */
 export interface FileWriteObservation extends Observation {
   type: "FileWriteObservation";
   path: string;
   created: boolean;
+  lines: number;
+  deleted: number;
   syntax_error: string;
 }
 /**
@@ -1689,7 +1692,7 @@ export interface UserRejectObservation extends Observation {
 /**
  * List the workspace's files and read small ones, at most ``budget`` characters in all; nothing is changed.
  *
- * Files whose name occurs in ``text`` are read first, then the smallest.
+ * Files whose name occurs in ``text`` are read first, then the smallest. PROGRAMS are looked up on the PATH.
  */
 export interface WorkspaceOverviewAction extends Action {
   type: "WorkspaceOverviewAction";
@@ -1699,13 +1702,14 @@ export interface WorkspaceOverviewAction extends Action {
 /**
  * ``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all.
  *
- * ``shown`` are those whose text it has.
+ * ``shown`` are those whose text it has, ``programs`` the installed ones of PROGRAMS.
  */
 export interface WorkspaceOverviewObservation extends Observation {
   type: "WorkspaceOverviewObservation";
   paths: string[];
   files: number;
   shown: string[];
+  programs: string[];
 }
 /**
  * The approval or refusal of an action; with ``remember`` the rule that was shown allows similar actions too.

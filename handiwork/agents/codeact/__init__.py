@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.codeact.check import check_of, with_check
-from handiwork.agents.codeact.choice import kind_of
-from handiwork.agents.codeact.finish import challenge, confirmed
-from handiwork.agents.codeact.offer import next_offered, offered, repeated
-from handiwork.agents.codeact.prompt import prompt_messages
+from handiwork.agents.codeact.check import check_of, overview_of, with_facts
+from handiwork.agents.codeact.choice import Choice, kind_of, way_of
+from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, messages_of, turn_of
+from handiwork.agents.codeact.offer import for_question, next_offered, offered, repeated
+from handiwork.agents.codeact.prompt import has_example, prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, with_functions
@@ -54,15 +54,20 @@ class CodeActAgent(Agent):
         if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
             budget = SMALL_BUDGET if is_small(self.llm.capabilities) else BUDGET
             return WorkspaceOverviewAction(budget=budget, text=state.task)
-        may_delegate = any(tool.name == "delegate" for tool in self.toolbox)
-        if guided and may_delegate and (delegation := await self._repair(state)) is not None:
-            return delegation
+        kind, completion = await self._kind(state) if guided else ("", 0)
+        if kind == "repair" and self._may_repair(state):
+            inputs: dict[str, JsonValue] = {"task": state.task, "check": check_of(state)}
+            return AgentDelegateAction(agent="RepairAgent", inputs=inputs, completion=completion or None)
         tools = with_functions(self.toolbox, self.tools)
         tools = with_mcp(tools, state) if self.uses_mcp else tools
         tools = offered(state, tools) if guided else tools
         if (end := confirmed(self.llm, state, tools)) is not None:
             return end
+        if is_small(self.llm.capabilities) and (loss := await lost_lines(self.llm, state)) is not None:
+            return loss
         allowed = next_offered(state, tools) if guided else tools
+        if kind == "question" and self._may_steer(state) and (way := await way_of(self.llm, messages_of(state)[-1])):
+            allowed = for_question(state, allowed, way)
         actions = await self._ask(state, tools, allowed)
         for temperature in RETRY_TEMPERATURES if guided else ():
             if not (again := repeated(state, actions, tools)):
@@ -71,17 +76,24 @@ class CodeActAgent(Agent):
             actions = await self._ask(state, tools, allowed, temperature)
         return await challenge(self.llm, state, actions, self.toolbox)
 
-    async def _repair(self, state: State) -> Action | None:
-        """Return the delegation to RepairAgent if the model chooses it for the task at its beginning."""
-        check = check_of(state)
+    async def _kind(self, state: State) -> Choice:
+        """Ask for the kind of the user's message before the first reply to it, if the kind matters."""
+        first = not any(action.completion for action, _ in turn_of(state))
+        if first and (self._may_steer(state) or self._may_repair(state)):
+            return await kind_of(self.llm, messages_of(state)[-1])
+        return "", 0
+
+    def _may_steer(self, state: State) -> bool:
+        """Return whether to choose the tools for a question: a small model has the text of files before it."""
+        overview = overview_of(state)
+        general = has_example(self.toolbox) and not self.tools
+        return is_small(self.llm.capabilities) and general and overview is not None and bool(overview.shown)
+
+    def _may_repair(self, state: State) -> bool:
+        """Return whether RepairAgent may do the task: at its beginning, if there is a check."""
         begun = any(action.completion for action, _ in state.history)
-        if not check or begun or state.delegate_level or state.totals.plan_mode:
-            return None
-        kind, completion = await kind_of(self.llm, state.task)
-        if kind != "repair":
-            return None
-        inputs: dict[str, JsonValue] = {"task": state.task, "check": check}
-        return AgentDelegateAction(agent="RepairAgent", inputs=inputs, completion=completion or None)
+        may_delegate = any(tool.name == "delegate" for tool in self.toolbox)
+        return may_delegate and not (begun or state.delegate_level or state.totals.plan_mode) and bool(check_of(state))
 
     async def _ask(
         self,
@@ -104,4 +116,4 @@ class CodeActAgent(Agent):
 
             return self._message_cache.get_or_build(0, source, build)
 
-        return await ask(self.llm, with_check(state), self._message_cache, prompt, tools, temperature, offered=allowed)
+        return await ask(self.llm, with_facts(state), self._message_cache, prompt, tools, temperature, offered=allowed)

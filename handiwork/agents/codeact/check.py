@@ -8,8 +8,12 @@ from dataclasses import replace
 from handiwork.agents.repair.check import named_test, programs, runner, runner_files
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
 
+_NOT_FOUND = 127
+_NO_MODULE = re.compile(r"python[\d.]*: No module named ")
 _FILE = r"^{}:\n```\n(.*?)^```$"
 
 
@@ -20,30 +24,49 @@ def check_of(state: State) -> str:
     """
     messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
     named = [check for message in messages if (check := named_test(message))]
-    return named[-1] if named else _project_check(state)
+    return named[-1] if named else _project_check(overview_of(state))[0]
 
 
-def with_check(state: State) -> State:
-    """Return the state for a prompt, in which the overview of the workspace ends with the project's test command."""
-    if not (check := _project_check(state)):
-        return state
-    history = [
-        (action, observation.with_fields(content=f"{observation.content}\n\nThe tests are run with `{check}`."))
-        if isinstance(observation, WorkspaceOverviewObservation)
-        else (action, observation)
-        for action, observation in state.history
-    ]
+def with_facts(state: State) -> State:
+    """Return the state for a prompt.
+
+    The overview of the workspace ends with the project's test command, or without network with what is missing for it.
+    Without network a command whose program is missing comes with the advice to go on without it.
+    """
+    network = state.totals.network
+    history: list[tuple[Action, Observation | None]] = []
+    for action, observation in state.history:
+        fact = ""
+        if isinstance(observation, WorkspaceOverviewObservation):
+            check, missing = _project_check(observation)
+            fact = f"\n\nThe tests are run with `{check}`." if check else ""
+            fact += f"\n\nThe tests cannot run here: {missing} is not installed." if missing and not network else ""
+        elif isinstance(observation, CmdOutputObservation) and not network and lacks_program(observation):
+            fact = "\nIt is not installed: go by the files, and say at the end what could not be run."
+        if observation is not None and fact:
+            observation = observation.with_fields(content=f"{observation.content}{fact}")
+        history.append((action, observation))
     return replace(state, history=history)
 
 
-def _project_check(state: State) -> str:
-    """Return the test command that the overview of the workspace shows, "" if it shows none that can run."""
-    overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
+def lacks_program(observation: CmdOutputObservation) -> bool:
+    """Return whether a command failed because a program, or a module that Python runs, is not installed."""
+    return observation.exit_code == _NOT_FOUND or (observation.error and bool(_NO_MODULE.search(observation.text)))
+
+
+def overview_of(state: State) -> WorkspaceOverviewObservation | None:
+    """Return the overview of the workspace, None before it."""
+    return next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
+
+
+def _project_check(overview: WorkspaceOverviewObservation | None) -> tuple[str, str]:
+    """Return the test command that the overview of the workspace shows, "" for none that can run; and what it lacks."""
     if overview is None:
-        return ""
+        return "", ""
     files = {path: text for path in runner_files(overview.paths) if (text := _text(overview, path))}
     check = runner(overview.paths, files) or ""
-    return check if {*programs(check)} <= {*overview.programs, "unittest"} else ""
+    missing = [name for name in programs(check) if name not in (*overview.programs, "unittest")]
+    return ("", missing[0]) if missing else (check, "")
 
 
 def _text(overview: WorkspaceOverviewObservation, path: str) -> str:

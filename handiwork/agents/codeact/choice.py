@@ -18,10 +18,47 @@ KIND = (
 )
 """Models choose among kinds more reliably than they answer whether a task is of one kind."""
 
+WANTS = ("answer", "new", "change", "repair")
+WANT = (
+    "A user of a coding agent writes:\n\n<message>\n{message}\n</message>\n\nWhat does the user want: an answer in "
+    "words, new code or files, a change, or a repair of code that fails its tests?"
+)
+"""By KIND alone many polite requests ("Would you write ...?") are questions."""
+
+WAYS = ("reading", "running", "git", "counting", "command")
+WAY = (
+    "A user of a coding agent asks:\n\n<message>\n{message}\n</message>\n\nHow does a developer find the answer: by "
+    "reading the code, by running the program or its tests, by git log, by counting with wc, or by another command?"
+)
+
+AIMS = ("add", "part", "whole")
+AIM = (
+    "A user of a coding agent writes:\n\n<message>\n{message}\n</message>\n\nWhat does it ask to do with {path}: to "
+    "add to it, to change a part of it, or to rewrite or empty the whole file?"
+)
+
 
 async def kind_of(llm: AgentLLM, message: str) -> Choice:
     """Ask the model for the kind of a user's message, one of KINDS. Raises the errors of the model."""
     return await choose(llm, KIND.format(message=message), KINDS)
+
+
+async def way_of(llm: AgentLLM, question: str) -> str:
+    """Ask the model how a question is answered, one of WAYS; "" if it says that the user wants more than an answer.
+
+    Raises the errors of the model.
+    """
+    want, _ = await choose(llm, WANT.format(message=question), WANTS)
+    if want != WANTS[0]:
+        return ""
+    way, _ = await choose(llm, WAY.format(message=question), WAYS)
+    return way
+
+
+async def is_whole(llm: AgentLLM, message: str, path: str) -> bool:
+    """Return whether a user's message asks, as the model says, for a whole file. Raises the errors of the model."""
+    aim, _ = await choose(llm, AIM.format(message=message, path=path), AIMS)
+    return aim == AIMS[-1]
 
 
 async def choose(llm: AgentLLM, question: str, answers: Sequence[str]) -> Choice:

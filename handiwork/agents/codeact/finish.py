@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.codeact.check import check_of
-from handiwork.agents.codeact.choice import choose, kind_of
+from handiwork.agents.codeact.check import check_of, lacks_program
+from handiwork.agents.codeact.choice import choose, is_whole, kind_of
 from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small, read
@@ -24,7 +24,12 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action, Observation
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation, IPythonRunCellObservation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    ErrorObservation,
+    FileWriteObservation,
+    IPythonRunCellObservation,
+)
 from handiwork.llm.types import Completion
 
 EDITS = (FileEditAction, FileWriteAction)
@@ -33,6 +38,7 @@ EDITING = ("write", "edit")
 COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 """Actions that may change files, as the snapshots tell."""
 
+_LOST = "`write` has replaced all of "
 _MAY_CHECK = (
     "{task}\n\nThe work on this task is over. Should `{check}` be run to see whether it is right (run)? "
     "Not if only information was asked for, or if this must not be run (skip)."
@@ -77,9 +83,10 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     may_edit = any(tool.name in EDITING for tool in tools) and not state.totals.plan_mode
     if not _ends(end) or not may_edit:
         return actions
-    turn = _turn(state)
+    turn = turn_of(state)
     small = is_small(llm.capabilities)
-    if any(isinstance(a, MessageAction) and a.source == "environment" and a.completion for a, _ in turn):
+    told = [a for a, _ in turn if isinstance(a, MessageAction) and a.source == "environment" and a.completion]
+    if not all(message.content.startswith(_LOST) for message in told):
         return actions
     check, changed = check_of(state), _last_change(state, turn)
     will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
@@ -102,14 +109,37 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     return actions
 
 
+async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
+    """Return a message with the lines that the newest write deleted, if it left less than half of the file.
+
+    There is none if the user's message asks for a whole file, and no second one about a file.
+    """
+    action, observation = state.history[-1]
+    if not isinstance(action, FileWriteAction) or not isinstance(observation, FileWriteObservation):
+        return None
+    if 2 * len(action.content.splitlines()) >= observation.lines:
+        return None
+    head = f"{_LOST}{action.path}, and these lines are gone:\n"
+    if any(isinstance(a, MessageAction) and a.content.startswith(head) for a, _ in turn_of(state)):
+        return None
+    task = messages_of(state)[-1]
+    if await is_whole(llm, task, action.path):
+        return None
+    again = f"Write the whole file again: these lines, and what is asked.\n{task}"
+    text = f"{head}```\n{observation.text.rstrip()}\n```\n{again}"
+    return MessageAction(content=text, source="environment", completion=action.completion)
+
+
 def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:
-    """Return the output of the turn's last command if the command failed."""
+    """Return the output of the turn's last command if the command failed, and not for want of a program."""
     commands = (CmdOutputObservation, IPythonRunCellObservation)
     last = next((observation for _, observation in reversed(turn) if isinstance(observation, commands)), None)
-    return last.text if last is not None and last.error else ""
+    if last is None or (isinstance(last, CmdOutputObservation) and lacks_program(last)):
+        return ""
+    return last.text if last.error else ""
 
 
-def _turn(state: State) -> list[tuple[Action, Observation | None]]:
+def turn_of(state: State) -> list[tuple[Action, Observation | None]]:
     """Return the history since the user's last message."""
     last = max((n for n, (action, _) in enumerate(state.history) if _is_users(action)), default=0)
     return state.history[last:]
@@ -159,16 +189,17 @@ async def _may_check(llm: AgentLLM, state: State, check: str, *, certain: bool) 
     """Return whether the check may run; ``certain`` means that the task has surely changed files."""
     if is_small(llm.capabilities):
         return certain or await _asks_for_change(llm, state)
-    task = "\n\n".join(_messages(state))
+    task = "\n\n".join(messages_of(state))
     answer, _ = await choose(llm, _MAY_CHECK.format(task=task, check=check), ("run", "skip"))
     return answer == "run"
 
 
 async def _asks_for_change(llm: AgentLLM, state: State) -> bool:
     """Ask the model whether the user's last message asks for a change."""
-    kind, _ = await kind_of(llm, _messages(state)[-1])
+    kind, _ = await kind_of(llm, messages_of(state)[-1])
     return kind != "question"
 
 
-def _messages(state: State) -> list[str]:
+def messages_of(state: State) -> list[str]:
+    """Return the user's messages."""
     return [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]

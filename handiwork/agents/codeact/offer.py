@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from handiwork.agents.codeact.check import check_of, overview_of
 from handiwork.agents.codeact.finish import COMMANDS, EDITS
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import tools_called
+from handiwork.agents.repair.check import is_missing, programs
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
@@ -18,11 +20,14 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action
-from handiwork.events.observation import ErrorObservation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
 
 ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
 """Actions that may be repeated: each answers the events before it."""
+
+NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "reject")
+COMMANDERS = ("bash", "ipython", "browse")
 
 _OTHER_FIELDS = set(Action.model_fields)
 
@@ -41,7 +46,7 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
         idle.add("read_output")
     if not state.plan.tasks:
         idle.add("modify_task")
-    overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
+    overview = overview_of(state)
     if overview is not None and len(overview.shown) == overview.files:
         idle |= {"edit", "search_code"}
     return _without(tools, idle)
@@ -54,6 +59,17 @@ def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[st
     return _without(tools, {*again, "finish"} if challenged else again)
 
 
+def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequence[ActionTool]:
+    """Return the tools for the first reply to a question with this way to the answer, one of WAYS.
+
+    If that is reading, the reply runs no command, else it does not answer yet, unless the tests cannot run here.
+    """
+    if way == "reading":
+        return _without(tools, (*NO_ANSWERS, *COMMANDERS))
+    free = way == "running" and not check_of(state)
+    return _without(tools, NO_ANSWERS if free else (*NO_ANSWERS, "finish", "ask"))
+
+
 def _without(tools: Sequence[ActionTool], names: Collection[str]) -> list[ActionTool]:
     return [tool for tool in tools if tool.name not in names]
 
@@ -61,11 +77,13 @@ def _without(tools: Sequence[ActionTool], names: Collection[str]) -> list[Action
 def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool]) -> set[str]:
     """Return the tools whose earlier calls the actions repeat, with no change in between.
 
-    Reading a file that the overview shows is a repetition too.
+    Reading a file that the overview shows is a repetition too, as is another command of a program that is missing.
     """
     contents = [_content(action) for action in actions]
     if isinstance(actions[-1], ENDS):
         return set()
+    if any(isinstance(action, CmdRunAction) and programs(action.command) in _missing(state) for action in actions):
+        return set(COMMANDERS)
     # Writing the same text again leaves a file unchanged, even after other commands.
     writes = all(isinstance(action, FileWriteAction) for action in actions)
     changes = EDITS if writes else (*EDITS, *COMMANDS)
@@ -88,6 +106,12 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
         return set()
     names = {name for action in earlier for name in tools_called(state, action, tools)}
     return names | {"read"} if any(reads) else names
+
+
+def _missing(state: State) -> list[list[str]]:
+    """Return the programs, and modules that Python runs, that were not found."""
+    outputs = [o for _, o in state.history if isinstance(o, CmdOutputObservation) and o.error]
+    return [programs(output.command) for output in outputs if is_missing(output.command, output.text)]
 
 
 def _content(action: Action) -> tuple[str, dict[str, Any]]:

@@ -14,8 +14,8 @@ from handiwork.skills import HEARING, SEEING
 from handiwork.skills.documentation import documentation
 
 _TASK = """Files:
-greet.sh (43 bytes)
-notes.txt (20 bytes)
+greet.sh (3 lines, 43 bytes)
+notes.txt (1 line, 20 bytes)
 
 greet.sh:
 ```
@@ -29,11 +29,13 @@ notes.txt:
 Buy milk, call Ann.
 ```
 
-Commit greet.sh, but not the notes."""
+What does greet.sh print?"""
 
 _SCRIPT = '# Greets a person.\necho "Hello, $1"\necho "Bye"'
 _COMMIT = 'git add greet.sh\ngit commit -m "Add a greeting"'
+_PRINTS = 'It prints "Hello" and then "Bye".'
 _REPLIES = (
+    ("The files above answer that: it has two echo lines.", "finish", {"message": _PRINTS}, _PRINTS),
     ("I commit that file alone.", "bash", {"command": _COMMIT}, _COMMIT),
     ("It is committed, the notes are not.", "finish", {"message": "greet.sh is committed."}, "greet.sh is committed."),
     (
@@ -52,6 +54,7 @@ _REPLIES = (
 )
 _SAID = (
     _TASK,
+    "Commit greet.sh, but not the notes.",
     "[main (root-commit) 3f2a1bc] Add a greeting\n 1 file changed, 3 insertions(+)\n[exit code 0]",
     '`sh greet.sh Ann` prints "Hello". It should greet by name.',
     "greet.sh is written.",
@@ -75,24 +78,25 @@ def prompt_messages(
     values = {"workspace": state.workspace, "instructions": instructions, "native": native}
     names = {tool.name for tool in tools}
     if small:
-        prompt = render("codeact/compact", **values, tools=names, network=state.totals.network)
+        sandbox, network = state.sandbox, state.totals.network
+        prompt = render("codeact/compact", **values, tools=names, sandbox=sandbox, network=network)
     else:
         useless = (*(() if capabilities.vision else SEEING), *(() if capabilities.hearing else HEARING))
         lines = [*(skill.line for skill in documentation() if skill.name not in useless), *state.skills]
         prompt = render("codeact/system", **values, tools=names, skills=lines)
     yield Message.text("system", prompt)
-    if small and not native and _has_example(tools):
+    if small and not native and has_example(tools):
         yield from _example(protocol)
 
 
-def _has_example(tools: Sequence[ActionTool]) -> bool:
+def has_example(tools: Sequence[ActionTool]) -> bool:
     """Return whether these tools include those of the worked example; a micro agent may have fewer, or others."""
     arguments = {tool.name: set(tool.tool.parameters["properties"]) for tool in tools}
     return {"bash", "write"} <= set(arguments) and arguments.get("finish") == {"message"}
 
 
 def _example(protocol: ReplyProtocol) -> Iterator[Message]:
-    """Yield the conversation of two small tasks, as the protocol writes it."""
+    """Yield the conversation of a question and two small tasks, as the protocol writes it."""
     for text, (thought, head, arguments, body) in zip(_SAID, _REPLIES, strict=True):
         yield Message.text("user", text)
         if protocol is JSON:

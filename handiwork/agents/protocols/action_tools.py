@@ -46,13 +46,16 @@ def parameters(required: Sequence[str], **properties: tuple[str, str] | JsonSche
 
 
 def typed(schema: JsonSchema, text: str) -> Any:
-    """Return an argument that is written as text as its schema has it; the text itself if it does not fit."""
+    """Return an argument that is written as text as its schema has it; the text itself if it does not fit.
+
+    A text that is no JSON is the one item of a list of texts.
+    """
     if schema.get("type", "string") == "string":
         return text
     try:
         return parse(text.lower() if schema["type"] == "boolean" else text)
     except ValueError:
-        return text
+        return [text] if schema.get("items") == {"type": "string"} else text
 
 
 def with_functions(tools: Sequence[ActionTool], functions: Sequence[Function]) -> tuple[ActionTool, ...]:

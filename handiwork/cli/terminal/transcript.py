@@ -342,7 +342,8 @@ class Transcript:
 
     @_event_lines.register
     def _(self, event: FileWriteObservation) -> Iterator[Text]:
-        yield Text(f"  {'created' if event.created else 'written'}", "dim")
+        deleted = f", {event.deleted} of {event.lines} lines deleted" if event.deleted else ""
+        yield Text(f"  {'created' if event.created else 'written'}{deleted}", "dim")
         yield from self._syntax_error(event)
 
     @_event_lines.register

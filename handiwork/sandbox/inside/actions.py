@@ -10,13 +10,16 @@ from typing import cast
 
 from .browser.process import Browser
 from .errors import ActionError
-from .files.edit import edit_file
+from .files.edit import deleted_lines, edit_file
 from .files.files import read_bytes, read_lines, write_bytes
 from .notebook.notebook import Notebook
-from .output import KEPT, Keep, Output, Spools, Text
+from .output import KEPT, Keep, Output, Spools, Text, decode
 from .shell.jobs import Jobs
 from .shell.shell import KEYS, OnOutput, Shell
-from .syntax.check import first_new_problem, language_of
+from .syntax.check import first_new_problem
+
+_COMPARED = 2**24  # bytes of the largest file whose old content a write is compared with
+_DELETED = 8000  # bytes of deleted lines that are returned
 
 Json = dict[str, object]
 Pythons = Callable[[], tuple[tuple[str, ...], ...]]
@@ -209,11 +212,14 @@ class Actions:
         absolute = self._absolute(path)
 
         def write() -> Json:
-            before = _previous_content(absolute, content)
+            before = _previous_content(absolute)
             created = write_bytes(absolute, content)
-            return {"created": created, "syntax_error": first_new_problem(absolute, before, content, self._pythons)}
+            problem = first_new_problem(absolute, before, content, self._pythons)
+            deleted, lines = deleted_lines(before or b"", content)
+            text = self._text(decode(b"".join(deleted)[:_DELETED]), keep)
+            return {**text, "created": created, "lines": lines, "deleted": len(deleted), "syntax_error": problem}
 
-        return {"type": "FileWriteObservation", **self._text("", keep), "path": path, **await asyncio.to_thread(write)}
+        return {"type": "FileWriteObservation", **await asyncio.to_thread(write), "path": path}
 
     async def _edit(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, old, new = fields.text("path"), fields.text("old"), fields.text("new")
@@ -279,13 +285,11 @@ def parse_secrets(value: object) -> dict[str, str]:
     return cast("dict[str, str]", secrets)
 
 
-def _previous_content(path: str, content: bytes) -> bytes | None:
-    """Return the old content, to which the syntax check compares the new ``content``; None for a new file."""
-    if not language_of(path, content):
-        return None
+def _previous_content(path: str) -> bytes | None:
+    """Return the content of the file, None for a new one and one that is too large to compare."""
     try:
-        return read_bytes(path)
-    except ActionError:
+        return read_bytes(path) if os.path.getsize(path) <= _COMPARED else None
+    except (ActionError, OSError):
         return None
 
 

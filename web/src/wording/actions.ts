@@ -123,6 +123,11 @@ export function endingOf(observation: ObservationRecord): Ending | null {
       return observation.syntax_error ? { tone: "warn", text: `syntax error, ${observation.syntax_error}` } : null;
     case "FileWriteObservation":
       if (observation.syntax_error) return { tone: "warn", text: `syntax error, ${observation.syntax_error}` };
+      if (observation.deleted > 0)
+        return {
+          tone: "quiet",
+          text: `written, ${observation.deleted} of ${plural(observation.lines, "line")} deleted`,
+        };
       return { tone: "quiet", text: observation.created ? "created" : "written" };
     case "BrowserOutputObservation":
       return observation.last_action_error ? { tone: "bad", text: "failed" } : null;

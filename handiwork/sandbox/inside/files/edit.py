@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import heapq
+from collections import Counter
 from dataclasses import dataclass
 
 from ..errors import ActionError
@@ -48,6 +49,19 @@ def edit_file(path: str, name: str, old: str, new: str) -> Edit:
     changed = data[:position] + replacement + data[position + len(target) :]
     write_bytes(path, changed)
     return _diff(name, data, changed)
+
+
+def deleted_lines(before: bytes, after: bytes) -> tuple[list[bytes], int]:
+    """Return the lines of ``before``, in their order, that ``after`` has less often, and the number of all lines."""
+    lines = _lines(before)
+    remaining = Counter(_lines(after))
+    deleted: list[bytes] = []
+    for line in lines:
+        if remaining[line] > 0:
+            remaining[line] -= 1
+        else:
+            deleted.append(line)
+    return deleted, len(lines)
 
 
 def _encode(text: str) -> bytes:
