@@ -27,7 +27,9 @@ ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
 """Actions that may be repeated: each answers the events before it."""
 
 NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "reject")
+"""Tools that answer no question."""
 COMMANDERS = ("bash", "ipython", "browse")
+"""Tools that run something."""
 
 _OTHER_FIELDS = set(Action.model_fields)
 
