@@ -7,11 +7,12 @@ import contextlib
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from handiwork.log.errors import LeaseHeld, LogError
-from handiwork.log.schema import leases
+from handiwork.log.schema import leases, sessions
 from handiwork.log.transaction import Transaction
 from handiwork.log.worker import Worker
 from handiwork.process import Process
@@ -27,8 +28,17 @@ def holder(database: Transaction | Connection, session: str, now: float) -> Proc
     seconds from the time ``now``. A heartbeat in the future was written before the clock was set back.
     """
     row = database.execute(select(leases).where(leases.c.session == session)).one_or_none()
-    if row is None:
-        return None
+    return _process(row, now) if row is not None else None
+
+
+def interrupted(connection: Connection, now: float) -> list[str]:
+    """Return the ids of the sessions that are running, but whose process has ended by the time ``now``."""
+    running = select(sessions.c.id, leases).outerjoin(leases, leases.c.session == sessions.c.id)
+    rows = connection.execute(running.where(sessions.c.state == "running")).all()
+    return [row.id for row in rows if row.session is None or _process(row, now) is None]
+
+
+def _process(row: Row[Any], now: float) -> Process | None:
     process = Process(row.host, row.pid, row.started)
     alive = process.alive()
     if alive is None:

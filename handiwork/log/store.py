@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, tuple_, update
 
 from handiwork.events.action import AgentState
-from handiwork.events.base import Event
+from handiwork.events.base import Event, utc_now
 from handiwork.events.codec import read_back, to_json
 from handiwork.log import lease, schema, session
 from handiwork.log.blobs import Blobs, digests_in
@@ -158,13 +158,17 @@ class Store:
 
         def read(connection: Connection) -> SessionList:
             query = pages.filtered(session.select_sessions(), text, state, archived)
-            return pages.waiting_first(connection, query, limit, after)
+            return pages.waiting_first(connection, query, limit, after, utc_now().timestamp())
 
         return await self._shared.worker.read(read)
 
     async def interrupted(self, info: SessionInfo) -> bool:
         """Return whether a session was running, or had not begun, when its process ended."""
         return info.state in ("loading", "running") and await (await self.log(info.id)).holder() is None
+
+    async def interrupted_ids(self) -> list[str]:
+        """Return the ids of the sessions whose process ended while they were running."""
+        return await self._shared.worker.read(lambda connection: lease.interrupted(connection, utc_now().timestamp()))
 
     async def changed(self, since: float) -> list[SessionInfo]:
         """Return the sessions that changed or grew at or after the time ``since`` (seconds, UTC)."""

@@ -134,8 +134,9 @@ async def _send(websocket: WebSocket, messages: list[dict[str, Any]]) -> None:
 
 
 async def _list(supervisor: SessionSupervisor, websocket: WebSocket) -> None:
-    """Send sessions as they change, and the ids of deleted ones."""
+    """Send sessions as they change or are interrupted, and the ids of deleted ones."""
     since, updates, deleted_count = datetime.now(UTC).timestamp(), dict[str, datetime](), len(supervisor.deleted)
+    interrupted = set(await supervisor.store.interrupted_ids())
     await websocket.send_text(json.dumps({"ready": True}))
     while True:
         changed = await supervisor.store.changed(since)
@@ -145,6 +146,11 @@ async def _list(supervisor: SessionSupervisor, websocket: WebSocket) -> None:
         if changed:
             since = changed[-1].updated.timestamp()
             updates = {info.id: info.updated for info in changed}
+        now_interrupted = set(await supervisor.store.interrupted_ids())
+        for session in now_interrupted - interrupted:
+            info = await (await supervisor.store.log(session)).info()
+            await websocket.send_text(f'{{"session":{(await row(supervisor, info)).model_dump_json()}}}')
+        interrupted = now_interrupted
         for session in supervisor.deleted[deleted_count:]:
             await websocket.send_text(json.dumps({"deleted": session}))
         deleted_count = len(supervisor.deleted)

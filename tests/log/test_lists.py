@@ -18,7 +18,8 @@ from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
 
 STATES: tuple[AgentState, ...] = get_args(AgentState)
-NEED_THE_USER = {"awaiting_user_confirmation", "awaiting_user_input", "paused", "error"}
+NEED_THE_USER = {"awaiting_user_confirmation", "awaiting_user_input", "paused", "error", "running"}
+"""The states of sessions that need the user, if no process runs them."""
 
 
 async def found(store: Store, text: str) -> list[str]:
@@ -119,6 +120,14 @@ def test_each_session_is_on_one_page_and_those_that_need_the_user_come_first(
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(check(Path(folder)))
+
+
+async def test_a_running_session_needs_the_user_once_its_process_has_ended(data: Path) -> None:
+    async with Store.open(data) as store:
+        log = await store.create(agent="A", model="m", state="running")
+        async with log.lease():
+            assert ((await store.waiting_first()).waiting, await store.interrupted_ids()) == (0, [])
+        assert ((await store.waiting_first()).waiting, await store.interrupted_ids()) == (1, [log.id])
 
 
 async def test_a_page_follows_a_deleted_session_and_holds_damaged_ones(data: Path) -> None:

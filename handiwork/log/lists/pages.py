@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Self
 from sqlalchemy import Connection, Select, case, func, literal, or_, select, tuple_
 
 from handiwork.events.action import AgentState
-from handiwork.log import session
+from handiwork.log import lease, session
 from handiwork.log.lists import contents
 from handiwork.log.schema import details, sessions
 from handiwork.log.session import LAST_MOMENT, SessionInfo
 
 _WITHOUT_USER: tuple[AgentState, ...] = ("loading", "running", "stopped", "finished", "rejected")
-"""The states of sessions that do not wait for the user; web/src/steering/attention.ts has the others."""
+"""The states of sessions that need no user unless interrupted; web/src/steering/attention.ts has the others."""
 
 
 class Cursor(NamedTuple):
@@ -56,13 +56,17 @@ def filtered(query: Select[Any], text: str, state: AgentState | None, archived: 
     return query
 
 
-def waiting_first(connection: Connection, query: Select[Any], limit: int, after: Cursor | None) -> SessionList:
+def waiting_first(
+    connection: Connection, query: Select[Any], limit: int, after: Cursor | None, now: float
+) -> SessionList:
     """Return up to ``limit`` sessions of a query of ``select_sessions``: those that need the user, then the others.
 
-    Both are sorted newest first; with ``after``, only the sessions behind that place.
+    Both are sorted newest first; with ``after``, only the sessions behind that place. Interrupted sessions, as at the
+    time ``now``, need the user.
     """
     # Total even for a damaged row, which `info` gives the state "error" and the time 0.
-    waits = case((sessions.c.state.in_(_WITHOUT_USER), 0), else_=1)
+    needs = sessions.c.id.in_(lease.interrupted(connection, now))
+    waits = case((needs, 1), (sessions.c.state.in_(_WITHOUT_USER), 0), else_=1)
     created = case((sessions.c.created.between(0, LAST_MOMENT), sessions.c.created), else_=0.0)
     place = (waits, created, sessions.c.id)
     page = query.add_columns(waits.label("waits"), created.label("moment"))

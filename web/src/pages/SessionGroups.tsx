@@ -9,7 +9,7 @@ import { Problem } from "../components/Problem";
 import { StateBadge } from "../components/StateBadge";
 import { useAsync } from "../components/useAsync";
 import { sessionPath } from "../router";
-import { needsUser } from "../steering/attention";
+import { rowNeedsUser } from "../steering/attention";
 import { age, dateAndTime, money, plural } from "../wording/format";
 import { modelName } from "../wording/text";
 import { DeleteSession, RenameSession } from "./changes";
@@ -17,8 +17,8 @@ import { DeleteSession, RenameSession } from "./changes";
 /** The sessions that need the user come first; the boxes select some to stop or delete together. */
 export function SessionGroups({ rows }: { rows: SessionRow[] }) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const waiting = rows.filter((row) => needsUser(row.state));
-  const others = rows.filter((row) => !needsUser(row.state));
+  const waiting = rows.filter(rowNeedsUser);
+  const others = rows.filter((row) => !rowNeedsUser(row));
   const chosen = rows.filter(({ id }) => selected.has(id));
   const select = (id: string, on: boolean) =>
     setSelected((before) => new Set(on ? [...before, id] : [...before].filter((other) => other !== id)));
@@ -44,7 +44,7 @@ export function SessionGroups({ rows }: { rows: SessionRow[] }) {
 function Bulk({ rows, onDone }: { rows: SessionRow[]; onDone: () => void }) {
   const [deleting, setDeleting] = useState(false);
   const { busy, problem, run } = useAsync();
-  const running = rows.filter((row) => row.state === "running" || needsUser(row.state));
+  const running = rows.filter((row) => row.state === "running" || rowNeedsUser(row));
   const archived = rows.every((row) => row.archived);
   const each = (affected: SessionRow[], operation: "stop" | "remove") =>
     run(async () => {

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { api, errorMessage } from "../api";
 import type { AgentState } from "../events";
 import type { SessionRow } from "../../generated/types";
-import { needsUser } from "../steering/attention";
+import { rowNeedsUser } from "../steering/attention";
 import { hasAllWaiting, withPage, withRow } from "./rows";
 
 interface SessionList {
@@ -78,7 +78,7 @@ export function useSessionList(
       (error: unknown) => setProblem(errorMessage(error)),
     );
   };
-  const waiting = whole ? rows.filter((row) => needsUser(row.state)).length : counted;
+  const waiting = whole ? rows.filter(rowNeedsUser).length : counted;
   return { rows, more, waiting, problem, loadMore };
 }
 

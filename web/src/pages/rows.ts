@@ -1,11 +1,11 @@
 // The rows of the list of sessions: those that need the user, then the others, both newest first.
 
 import type { SessionRow } from "../../generated/types";
-import { needsUser } from "../steering/attention";
+import { rowNeedsUser } from "../steering/attention";
 
 /** Whether the rows hold all sessions that need the user; `more` tells whether the list has more pages. */
 export function hasAllWaiting(rows: readonly SessionRow[], more: boolean): boolean {
-  return !more || rows.some((row) => !needsUser(row.state));
+  return !more || rows.some((row) => !rowNeedsUser(row));
 }
 
 /** The rows with those of the next page. */
@@ -25,5 +25,5 @@ export function withRow(rows: readonly SessionRow[], row: SessionRow, more: bool
 }
 
 function byPlace(a: SessionRow, b: SessionRow): number {
-  return Number(needsUser(b.state)) - Number(needsUser(a.state)) || (a.created < b.created ? 1 : -1);
+  return Number(rowNeedsUser(b)) - Number(rowNeedsUser(a)) || (a.created < b.created ? 1 : -1);
 }

@@ -27,6 +27,11 @@ export function needsUser(state: AgentState): boolean {
   return NEEDS_USER.has(state);
 }
 
+/** Whether a session of the list needs the user: it waits for them, or its process ended while it was running. */
+export function rowNeedsUser({ state, interrupted }: Pick<SessionRow, "state" | "interrupted">): boolean {
+  return NEEDS_USER.has(state) || (interrupted && state === "running");
+}
+
 /** Keep the tab's title and icon, and notify the user of changes while the page is not looked at. */
 export function useAttention(id: string, title: string, state: AgentState): void {
   const away = useAway();
@@ -46,11 +51,14 @@ export function useAttention(id: string, title: string, state: AgentState): void
 
 /** Return a function that takes the rows of sessions, and notifies a user who looks elsewhere if one has changed. */
 export function useListAttention(): (row: SessionRow) => void {
-  const states = useRef(new Map<string, AgentState>());
-  return useCallback(({ id, title, state }: SessionRow) => {
+  const states = useRef(new Map<string, string>());
+  return useCallback((row: SessionRow) => {
+    const { id, title, state } = row;
+    const now = row.interrupted ? "interrupted" : state;
     const before = states.current.get(id);
-    states.current.set(id, state);
-    if (before !== undefined && before !== state && isNews(state) && isAway()) notify(id, title, WORDS[state] ?? "");
+    states.current.set(id, now);
+    if (before === undefined || before === now || !isAway()) return;
+    if (rowNeedsUser(row) || DONE.has(state)) notify(id, title, WORDS[state] ?? "The session was interrupted");
   }, []);
 }
 

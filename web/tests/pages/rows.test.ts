@@ -5,7 +5,13 @@ import type { AgentState } from "../../src/events";
 import { hasAllWaiting, withPage, withRow } from "../../src/pages/rows";
 
 function row(number: number, state: AgentState = "finished", archived = false): SessionRow {
-  return { id: `s${number}`, created: `2026-01-0${number}T00:00:00Z`, state, archived } as SessionRow;
+  return {
+    id: `s${number}`,
+    created: `2026-01-0${number}T00:00:00Z`,
+    state,
+    archived,
+    interrupted: false,
+  } as SessionRow;
 }
 
 const ids = (rows: readonly SessionRow[]) => rows.map(({ id }) => id).join(" ");
@@ -22,6 +28,10 @@ test("a session whose place is on a page that is not loaded is left to that page
   expect(ids(withRow(rows, row(3, "running"), false))).toBe("s2 s9 s7 s5 s3");
   expect(ids(withRow(rows, row(3, "error"), true))).toBe("s3 s2 s9 s7 s5");
   expect(ids(withRow(rows, row(8), true))).toBe("s2 s9 s8 s7 s5");
+});
+
+test("a session that was interrupted needs the user too", () => {
+  expect(ids(withRow(rows, { ...row(5, "running"), interrupted: true }, true))).toBe("s5 s2 s9 s7");
 });
 
 test("an archived session leaves the list", () => {
