@@ -77,7 +77,7 @@ def observation_text(
             return page_text(observation, text)
         case FileWriteObservation():
             verb = "created" if observation.created else "written"
-            return f"{observation.path} is {verb}.{_syntax_note(observation.syntax_error)}"
+            return f"{observation.path} is {verb}.{_syntax_note(observation.syntax_error)}\n{text}".rstrip()
         case FileEditObservation(syntax_error=error) if error:
             return f"{(text or DONE).rstrip()}{_syntax_note(error)}"
         case _:

@@ -102,7 +102,7 @@ class FileReadObservation(Observation):
 class FileWriteObservation(Observation):
     """A file was written; ``created`` tells whether it is new.
 
-    Of the ``lines`` that it had, ``deleted`` are gone; ``content`` has the first of those.
+    Of the ``lines`` that it had, ``deleted`` are gone; ``deleted_text`` has the first of those.
     ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found.
     """
 
@@ -113,6 +113,7 @@ class FileWriteObservation(Observation):
     created: bool = False
     lines: int = 0
     deleted: int = 0
+    deleted_text: str = ""
     syntax_error: str = ""
 
 

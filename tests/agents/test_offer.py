@@ -183,8 +183,9 @@ async def test_a_question_that_reading_answers_takes_no_command_and_others_take_
 
 @pytest.mark.parametrize(("lines", "aim"), [(3, "part"), (3, "whole"), (2, "")])
 async def test_a_write_that_loses_most_of_a_file_unasked_is_to_be_made_again(lines: int, aim: str) -> None:
-    write, overwritten = FileWriteAction(path="a.py", content="1\n"), FileWriteObservation(path="a.py", lines=lines)
-    events = [*began("a.py"), reply("```write a.py\n1\n```"), write, overwritten.with_fields(content="2\n3\n")]
+    write = FileWriteAction(path="a.py", content="1\n")
+    overwritten = FileWriteObservation(path="a.py", lines=lines, deleted_text="2\n3\n")
+    events = [*began("a.py"), reply("```write a.py\n1\n```"), write, overwritten]
     llm = Small(*[aim] * bool(aim), RUN)
     action = await step(llm, *events)
     if aim == "part":

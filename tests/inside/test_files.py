@@ -35,9 +35,9 @@ async def test_paths_start_from_the_directory_of_the_shell(client: Client) -> No
 async def test_a_write_tells_which_lines_of_the_file_it_deleted(client: Client) -> None:
     (client.workspace / "f").write_text("one\ntwo\ntwo\nthree\n")
     written = await client.execute("FileWriteAction", path="f", content="two\nfour\none\n")
-    assert (written["content"], written["deleted"], written["lines"]) == ("two\nthree\n", 2, 4)
+    assert (written["deleted_text"], written["deleted"], written["lines"]) == ("two\nthree\n", 2, 4)
     new = await client.execute("FileWriteAction", path="g", content="x\n")
-    assert (new["content"], new["deleted"], new["lines"]) == ("", 0, 0)
+    assert (new["deleted_text"], new["deleted"], new["lines"]) == ("", 0, 0)
 
 
 @given(st.lists(st.sampled_from(["a\n", "b\n", "\n"])), st.lists(st.sampled_from(["a\n", "b\n", "c"])))

@@ -923,7 +923,7 @@ export interface FileWriteAction extends Action {
 /**
  * A file was written; ``created`` tells whether it is new.
  *
- * Of the ``lines`` that it had, ``deleted`` are gone; ``content`` has the first of those.
+ * Of the ``lines`` that it had, ``deleted`` are gone; ``deleted_text`` has the first of those.
  * ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found.
  */
 export interface FileWriteObservation extends Observation {
@@ -932,6 +932,7 @@ export interface FileWriteObservation extends Observation {
   created: boolean;
   lines: number;
   deleted: number;
+  deleted_text: string;
   syntax_error: string;
 }
 /**

@@ -126,7 +126,7 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
     if await is_whole(llm, task, action.path):
         return None
     again = f"Write the whole file again: these lines, and what is asked.\n{task}"
-    text = f"{head}```\n{observation.text.rstrip()}\n```\n{again}"
+    text = f"{head}```\n{observation.deleted_text.rstrip()}\n```\n{again}"
     return MessageAction(content=text, source="environment", completion=action.completion)
 
 

@@ -216,10 +216,11 @@ class Actions:
             created = write_bytes(absolute, content)
             problem = first_new_problem(absolute, before, content, self._pythons)
             deleted, lines = deleted_lines(before or b"", content)
-            text = self._text(decode(b"".join(deleted)[:_DELETED]), keep)
-            return {**text, "created": created, "lines": lines, "deleted": len(deleted), "syntax_error": problem}
+            text = decode(b"".join(deleted)[:_DELETED])
+            lost = {"lines": lines, "deleted": len(deleted), "deleted_text": text}
+            return {"created": created, **lost, "syntax_error": problem}
 
-        return {"type": "FileWriteObservation", **await asyncio.to_thread(write), "path": path}
+        return {"type": "FileWriteObservation", **self._text("", keep), "path": path, **await asyncio.to_thread(write)}
 
     async def _edit(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, old, new = fields.text("path"), fields.text("old"), fields.text("new")
