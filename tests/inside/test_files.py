@@ -38,6 +38,9 @@ async def test_a_write_tells_which_lines_of_the_file_it_deleted(client: Client) 
     assert (written["deleted_text"], written["deleted"], written["lines"]) == ("two\nthree\n", 2, 4)
     new = await client.execute("FileWriteAction", path="g", content="x\n")
     assert (new["deleted_text"], new["deleted"], new["lines"]) == ("", 0, 0)
+    (client.workspace / "h").write_text("first\n" + "x" * 8_000 + "\n")
+    cut = await client.execute("FileWriteAction", path="h", content="")
+    assert (cut["deleted_text"], cut["deleted"]) == ("first\n", 2)
 
 
 @given(st.lists(st.sampled_from(["a\n", "b\n", "\n"])), st.lists(st.sampled_from(["a\n", "b\n", "c"])))

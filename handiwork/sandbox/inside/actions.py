@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -216,8 +217,10 @@ class Actions:
             created = write_bytes(absolute, content)
             problem = first_new_problem(absolute, before, content, self._pythons)
             deleted, lines = deleted_lines(before or b"", content)
-            text = decode(b"".join(deleted)[:_DELETED])
-            lost = {"lines": lines, "deleted": len(deleted), "deleted_text": text}
+            # Whole lines: half a secret would not be found in the log.
+            sizes = itertools.accumulate(map(len, deleted))
+            first = b"".join(line for line, size in zip(deleted, sizes, strict=True) if size <= _DELETED)
+            lost = {"lines": lines, "deleted": len(deleted), "deleted_text": decode(first)}
             return {"created": created, **lost, "syntax_error": problem}
 
         return {"type": "FileWriteObservation", **self._text("", keep), "path": path, **await asyncio.to_thread(write)}
