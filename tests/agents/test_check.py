@@ -112,3 +112,9 @@ async def test_without_network_a_missing_program_comes_with_the_advice_to_go_on_
     llm = ScriptedLLM([*AFTER_EXAMPLE, END], capabilities=TEXT)
     await CodeActAgent(llm).step(state)
     assert ("It is not installed: go by the files" in llm.requests[0][-1].content[0].text) is told
+
+
+async def test_a_model_that_is_not_guided_gets_no_advice() -> None:
+    llm = ScriptedLLM(["Hm."])
+    await CodeActAgent(llm).step(state_of(task(), *ran("pytest -q", "bash: pytest: command not found", 127)))
+    assert "It is not installed" not in str(llm.requests[0])

@@ -33,6 +33,8 @@ def with_facts(state: State) -> State:
     The overview of the workspace ends with the project's test command, or without network with what is missing for it.
     Without network a command whose program is missing comes with the advice to go on without it.
     """
+    if overview_of(state) is None:  # the model is not guided
+        return state
     network = state.totals.network
     history: list[tuple[Action, Observation | None]] = []
     for action, observation in state.history:
