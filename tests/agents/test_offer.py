@@ -94,6 +94,8 @@ async def test_a_program_that_is_missing_is_not_run_again_in_any_way() -> None:
     events = [*began("a.py"), reply("I test.\n\n```bash\npytest -q\n```"), run, missing, *written()]
     assert isinstance(await step(llm, *events), AgentFinishAction)
     assert [f'"```{name}"' in llm.asked[1][0] for name in ("bash", "ipython", "finish")] == [False, False, True]
+    again = Small("I try.\n\n```bash\npytest tests\n```")
+    assert isinstance(await step(again, *events, *ran()), CmdRunAction)  # the command may have installed it
 
 
 async def test_a_command_may_run_again_after_a_change() -> None:

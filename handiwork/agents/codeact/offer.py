@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -111,9 +112,10 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
 
 
 def _missing(state: State) -> list[list[str]]:
-    """Return the programs, and modules that Python runs, that were not found."""
-    outputs = [o for _, o in state.history if isinstance(o, CmdOutputObservation) and o.error]
-    return [programs(output.command) for output in outputs if is_missing(output.command, output.text)]
+    """Return the programs, and modules that Python runs, not found since a command succeeded: it may install them."""
+    outputs = [o for _, o in reversed(state.history) if isinstance(o, CmdOutputObservation)]
+    failed = itertools.takewhile(lambda output: output.error, outputs)
+    return [programs(output.command) for output in failed if is_missing(output.command, output.text)]
 
 
 def _content(action: Action) -> tuple[str, dict[str, Any]]:
