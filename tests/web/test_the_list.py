@@ -86,7 +86,7 @@ async def test_an_old_session_that_needs_the_user_is_first_and_counted_on_a_list
     async def make() -> list[str]:
         async with Store.open(api.folder / "data") as store:
             finished: list[AgentState] = ["finished"] * 53
-            states: list[AgentState] = ["awaiting_user_input", *finished, "running"]
+            states: list[AgentState] = ["awaiting_user_input", *finished, "stopped"]
             return [
                 (await store.create(agent="A", model="m", title=f"paged {number}", state=state)).id
                 for number, state in enumerate(states)
