@@ -77,16 +77,18 @@ def observation_text(
             return page_text(observation, text)
         case FileWriteObservation():
             verb = "created" if observation.created else "written"
-            return f"{observation.path} is {verb}.{_syntax_note(observation.syntax_error)}\n{text}".rstrip()
-        case FileEditObservation(syntax_error=error) if error:
-            return f"{(text or DONE).rstrip()}{_syntax_note(error)}"
+            return f"{observation.path} is {verb}.{_fault(observation)}\n{text}".rstrip()
+        case FileEditObservation() if fault := _fault(observation):
+            return f"{(text or DONE).rstrip()}{fault}"
         case _:
             return text or DONE
 
 
-def _syntax_note(error: str) -> str:
-    """Return the line that reports a syntax error, "" for none."""
-    return f"\nSyntax error in {error}" if error.startswith("line ") else f"\nSyntax error: {error}" if error else ""
+def _fault(observation: FileWriteObservation | FileEditObservation) -> str:
+    """Return the line that reports a syntax error or an undefined name, "" for none."""
+    if error := observation.syntax_error:
+        return f"\nSyntax error{' in' if error.startswith('line ') else ':'} {error}"
+    return f"\nError in {observation.undefined_name}" if observation.undefined_name else ""
 
 
 def _outcome(observation: Observation, limit: int, pages: bool) -> str:

@@ -103,7 +103,8 @@ class FileWriteObservation(Observation):
     """A file was written; ``created`` tells whether it is new.
 
     Of the ``lines`` that it had, ``deleted`` are gone; ``deleted_text`` has the first of those.
-    ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found.
+    ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found;
+    ``undefined_name``, of Python without one, the first new name that nothing defines: "line 3: undefined name 'os'".
     """
 
     answers = (FileWriteAction,)
@@ -115,12 +116,14 @@ class FileWriteObservation(Observation):
     deleted: int = 0
     deleted_text: str = ""
     syntax_error: str = ""
+    undefined_name: str = ""
 
 
 class FileEditObservation(Observation):
     """A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1.
 
-    ``syntax_error`` is the first syntax error that the file now has, as in FileWriteObservation.
+    ``syntax_error`` is the first syntax error that the file now has, and ``undefined_name`` the first new undefined
+    name, as in FileWriteObservation.
     """
 
     answers = (FileEditAction,)
@@ -129,6 +132,7 @@ class FileEditObservation(Observation):
     path: str
     line: int = 1
     syntax_error: str = ""
+    undefined_name: str = ""
 
 
 class HookRunObservation(Observation):

@@ -75,9 +75,14 @@ def test_jobs_and_pages_say_how_they_stand(action: Action, observation: Observat
             FileEditObservation(path="a.py", content="-1\n+(\n", syntax_error="it cannot be compiled"),
             "-1\n+(\nSyntax error: it cannot be compiled",
         ),
+        (
+            WRITE,
+            FileWriteObservation(path="a.py", undefined_name="line 3: undefined name 'os'"),
+            "a.py is written.\nError in line 3: undefined name 'os'",
+        ),
     ],
 )
-def test_a_syntax_error_is_the_last_line(action: Action, observation: Observation, text: str) -> None:
+def test_an_error_in_the_file_is_the_last_line(action: Action, observation: Observation, text: str) -> None:
     assert observation_text(action, observation) == text
 
 

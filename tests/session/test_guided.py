@@ -146,3 +146,23 @@ async def test_an_end_after_a_command_that_failed_is_questioned_once(bench: Benc
     assert state.outputs == {"message": "It counts."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
     assert "The last command failed:\ncounting" in challenge.content
+
+
+async def test_an_end_after_a_write_with_an_undefined_name_is_questioned_once(bench: Bench) -> None:
+    end = act("finish", message="It is written.")
+    wrong, right = (act("write", path="a.py", content=text) for text in ("print(os.name)\n", "import os\n"))
+    session = await bench.session([*AFTER_EXAMPLE, wrong, end, right, end], capabilities=SMALL)
+    state = await session.run("Write a.py.")
+    assert state.outputs == {"message": "It is written."}
+    (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
+    assert challenge.content.startswith("a.py has an error: line 1: undefined name 'os'.")
+
+
+async def test_a_long_message_that_may_be_a_question_is_not_pushed_to_a_change(bench: Bench) -> None:
+    end = act("finish", message="worker.py")
+    session = await bench.session([*AFTER_EXAMPLE, end, end], capabilities=SMALL)
+    log = "10:00 ERROR no space left on device\n" * 20
+    state = await session.run(f"Which module wrote this?\n\n{log}")
+    assert state.outputs == {"message": "worker.py"}
+    (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
+    assert "if it asks a question, finish with the answer" in challenge.content

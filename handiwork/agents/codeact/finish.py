@@ -27,6 +27,7 @@ from handiwork.events.base import Action, Observation
 from handiwork.events.observation import (
     CmdOutputObservation,
     ErrorObservation,
+    FileEditObservation,
     FileWriteObservation,
     IPythonRunCellObservation,
 )
@@ -39,6 +40,12 @@ COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 """Actions that may change files, as the snapshots tell."""
 
 _LOST = "`write` has replaced all of "
+_LONG = 500
+"""Characters of a message whose kind a small model does not know: it takes a question about a pasted log for a repair."""
+_UNCHANGED = (
+    "Nothing has been changed or made. If the task asks for a change, make it now; if it asks a question, finish with "
+    "the answer."
+)
 _MAY_CHECK = (
     "{task}\n\nThe work on this task is over. Should `{check}` be run to see whether it is right (run)? "
     "Not if only information was asked for, or if this must not be run (skip)."
@@ -101,11 +108,13 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
             return [*before, CmdRunAction(command=check, completion=end.completion, tool_call_id=end.tool_call_id)]
     if before and small:
         return before  # the model sees their outcomes before it ends the task
-    if small and isinstance(end, AgentFinishAction) and (failure := _failure(turn)):
-        text = f"The last command failed:\n{shorten(failure, 1_000)}\nIf that shows a fault, mend it first."
-        return [_facts(end, text)]
-    if small and not changed and isinstance(end, AgentFinishAction) and await _asks_for_change(llm, state):
-        return [_facts(end, "The task is not done: nothing has been changed or made yet. Do it now.")]
+    if small and isinstance(end, AgentFinishAction) and (failure := _failure(turn) or _fault(turn)):
+        return [_facts(end, f"{failure}\nIf that shows a fault, mend it first.")]
+    if small and not changed and isinstance(end, AgentFinishAction):
+        if len(messages_of(state)[-1]) > _LONG:
+            return [_facts(end, _UNCHANGED)]
+        if await _asks_for_change(llm, state):
+            return [_facts(end, "The task is not done: nothing has been changed or made yet. Do it now.")]
     return actions
 
 
@@ -131,12 +140,19 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
 
 
 def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:
-    """Return the output of the turn's last command if the command failed, and not for want of a program."""
+    """Return a text with the output of the turn's last command if it failed, and not for want of a program."""
     commands = (CmdOutputObservation, IPythonRunCellObservation)
     last = next((observation for _, observation in reversed(turn) if isinstance(observation, commands)), None)
     if last is None or (isinstance(last, CmdOutputObservation) and lacks_program(last)):
         return ""
-    return last.text if last.error else ""
+    return f"The last command failed:\n{shorten(last.text, 1_000)}" if last.error else ""
+
+
+def _fault(turn: Sequence[tuple[Action, Observation | None]]) -> str:
+    """Return a text with an error that the last change of a file in the turn has made, "" if none has."""
+    changes = {o.path: o for _, o in turn if isinstance(o, FileWriteObservation | FileEditObservation)}
+    faults = ((path, change.syntax_error or change.undefined_name) for path, change in changes.items())
+    return next((f"{path} has an error: {fault}." for path, fault in faults if fault), "")
 
 
 def turn_of(state: State) -> list[tuple[Action, Observation | None]]:

@@ -344,18 +344,19 @@ class Transcript:
     def _(self, event: FileWriteObservation) -> Iterator[Text]:
         deleted = f", {event.deleted} of {event.lines} lines deleted" if event.deleted else ""
         yield Text(f"  {'created' if event.created else 'written'}{deleted}", "dim")
-        yield from self._syntax_error(event)
+        yield from self._fault(event)
 
     @_event_lines.register
     def _(self, event: FileEditObservation) -> Iterator[Text]:
         hunks = re.sub(r"\A--- .*\n\+\+\+ .*\n", "", event.text)
         for line in self.outputs.lines(hunks):
             yield coloured_diff_line(line)
-        yield from self._syntax_error(event)
+        yield from self._fault(event)
 
-    def _syntax_error(self, event: FileWriteObservation | FileEditObservation) -> Iterator[Text]:
-        if event.syntax_error:
-            yield from self.outputs.lines(f"syntax error: {event.syntax_error}", "yellow", limit=READ_LINES)
+    def _fault(self, event: FileWriteObservation | FileEditObservation) -> Iterator[Text]:
+        fault = f"syntax error: {event.syntax_error}" if event.syntax_error else event.undefined_name
+        if fault:
+            yield from self.outputs.lines(fault, "yellow", limit=READ_LINES)
 
     @_event_lines.register
     def _(self, event: ErrorObservation) -> Iterator[Text]:

@@ -18,6 +18,7 @@ from .output import KEPT, Keep, Output, Spools, Text, decode
 from .shell.jobs import Jobs
 from .shell.shell import KEYS, OnOutput, Shell
 from .syntax.check import first_new_problem
+from .syntax.names import new_undefined_names
 
 _COMPARED = 2**24  # bytes of the largest file whose old content a write is compared with
 _DELETED = 8000  # bytes of deleted lines that are returned
@@ -215,13 +216,12 @@ class Actions:
         def write() -> Json:
             before = _previous_content(absolute)
             created = write_bytes(absolute, content)
-            problem = first_new_problem(absolute, before, content, self._pythons)
             deleted, lines = deleted_lines(before or b"", content)
             # Whole lines: half a secret would not be found in the log.
             sizes = itertools.accumulate(map(len, deleted))
             first = b"".join(line for line, size in zip(deleted, sizes, strict=True) if size <= _DELETED)
             lost = {"lines": lines, "deleted": len(deleted), "deleted_text": decode(first)}
-            return {"created": created, **lost, "syntax_error": problem}
+            return {"created": created, **lost, **self._faults(absolute, before, content)}
 
         return {"type": "FileWriteObservation", **self._text("", keep), "path": path, **await asyncio.to_thread(write)}
 
@@ -231,10 +231,16 @@ class Actions:
 
         def edit() -> Json:
             made = edit_file(absolute, path, old, new)
-            problem = first_new_problem(absolute, made.before, made.after, self._pythons)
-            return {**self._text(made.diff, keep), "line": made.line, "syntax_error": problem}
+            faults = self._faults(absolute, made.before, made.after)
+            return {**self._text(made.diff, keep), "line": made.line, **faults}
 
         return {"type": "FileEditObservation", **await asyncio.to_thread(edit), "path": path}
+
+    def _faults(self, path: str, before: bytes | None, after: bytes) -> Json:
+        """Return the first syntax error of a changed file, or else the first undefined name that is new."""
+        problem = first_new_problem(path, before, after, self._pythons)
+        names = [] if problem else new_undefined_names(path, before, after)
+        return {"syntax_error": problem, "undefined_name": str(names[0]) if names else ""}
 
     async def _browse(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         """Open a URL or run calls; both return the same kind of observation."""

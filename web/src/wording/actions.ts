@@ -94,6 +94,11 @@ const STATUS: Partial<Record<CmdStatus, string>> = {
   background: "running in the background",
 };
 
+function fault({ syntax_error, undefined_name }: { syntax_error: string; undefined_name: string }): Ending | null {
+  const text = syntax_error ? `syntax error, ${syntax_error}` : undefined_name;
+  return text ? { tone: "warn", text } : null;
+}
+
 /** The outcome of an action in a few words, or null for the usual one. */
 export function endingOf(observation: ObservationRecord): Ending | null {
   switch (observation.type) {
@@ -120,15 +125,17 @@ export function endingOf(observation: ObservationRecord): Ending | null {
     case "OutputReadObservation":
       return { tone: "quiet", text: `lines ${observation.start}–${observation.end} of ${observation.lines}` };
     case "FileEditObservation":
-      return observation.syntax_error ? { tone: "warn", text: `syntax error, ${observation.syntax_error}` } : null;
-    case "FileWriteObservation":
-      if (observation.syntax_error) return { tone: "warn", text: `syntax error, ${observation.syntax_error}` };
+      return fault(observation);
+    case "FileWriteObservation": {
+      const found = fault(observation);
+      if (found) return found;
       if (observation.deleted > 0)
         return {
           tone: "quiet",
           text: `written, ${observation.deleted} of ${plural(observation.lines, "line")} deleted`,
         };
       return { tone: "quiet", text: observation.created ? "created" : "written" };
+    }
     case "BrowserOutputObservation":
       return observation.last_action_error ? { tone: "bad", text: "failed" } : null;
     case "AgentDelegateObservation":

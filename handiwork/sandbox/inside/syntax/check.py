@@ -80,7 +80,7 @@ _WITH_COMMENTS = re.compile(r"/(?:(?:tsconfig|jsconfig|devcontainer|\.eslintrc)[
 """JSON files that may have comments and trailing commas."""
 
 _SHEBANG = re.compile(rb"#!\S*(?:/env\s+(?:-S\s+)?|/)(?:(bash|sh)|(python)[0-9.]*)\s*$", re.MULTILINE)
-_LIBRARIES = "HANDIWORK_INSIDE_LIBRARIES"
+LIBRARIES = "HANDIWORK_INSIDE_LIBRARIES"
 """The variable with the path of the bundle's libraries, if a server runs in another Python than the bundle's."""
 
 _MAX_PROBLEMS = 20
@@ -196,7 +196,7 @@ def is_newer_python(problem: SyntaxProblem, source: bytes, pythons: Pythons = no
     lines = source.split(b"\n")
     if 1 <= problem.line <= len(lines) and _NEWEST.match(lines[problem.line - 1]):
         return True
-    has_grammar = parser_of("python") is not None or _LIBRARIES in os.environ
+    has_grammar = parser_of("python") is not None or LIBRARIES in os.environ
     if has_grammar and not tree_problems("python", source):
         return True
     version = [str(part) for part in sys.version_info[:2]]
@@ -258,7 +258,7 @@ def parser_of(language: str) -> Any:
 
 def _problems_elsewhere(language: str, source: bytes) -> list[SyntaxProblem]:
     """Ask the bundle's Python, if this one cannot load the grammars and knows its path."""
-    libraries = os.environ.get(_LIBRARIES)
+    libraries = os.environ.get(LIBRARIES)
     if libraries is None:
         return []
     code = "import sys; sys.path[:0] = sys.argv[1:]; from inside.syntax.check import print_problems; print_problems()"

@@ -6,23 +6,15 @@ that they are a syntax error of Python which a newer Python might accept. It run
 notebook's variables and not among them.
 """
 
-# pyflakes is found at run time, not when this is checked.
-# pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false
-# pyright: reportUnknownArgumentType=false
 from __future__ import annotations
 
-import ast
 import base64
-import importlib
 import json
 import sys
-import warnings
 from typing import Any
 
-from .check import LIMIT, SyntaxProblem, is_newer_python, language_of, python_problem, syntax_problems
-
-_NAMES = ("UndefinedName", "UndefinedLocal", "UndefinedExport", "DuplicateArgument")
-"""The messages of pyflakes that refuse a change."""
+from .check import LIMIT, is_newer_python, language_of, python_problem, syntax_problems
+from .names import new_undefined_names
 
 
 def main() -> None:
@@ -58,25 +50,5 @@ def _compare_python(path: str, before: bytes | None, after: bytes, *, names: boo
     if problem is not None:
         added = [str(problem)] if old_problem is None else []
         return {"added": added, "doubted": bool(added)}
-    if not names or old_problem is not None:
-        return {"added": [], "doubted": False}  # names of a broken file are unknown, so none of them is new
-    known = {name.message for name in undefined_names(path, before or b"")}
-    added = [str(name) for name in undefined_names(path, after) if name.message not in known]
+    added = [str(name) for name in new_undefined_names(path, before, after)] if names else []
     return {"added": added, "doubted": False}
-
-
-def undefined_names(path: str, source: bytes) -> list[SyntaxProblem]:
-    """Return the undefined names of a Python file that compiles, except on lines with a comment ``noqa``."""
-    try:
-        checker: Any = importlib.import_module("pyflakes.checker")
-    except (ImportError, SyntaxError):
-        return []  # this Python is too old for it
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        messages: Any = checker.Checker(ast.parse(source), filename=path).messages
-    lines = source.split(b"\n")
-    return [
-        SyntaxProblem(message.lineno, message.message % message.message_args)
-        for message in sorted(messages, key=lambda message: message.lineno)
-        if type(message).__name__ in _NAMES and b"noqa" not in lines[message.lineno - 1]
-    ]
