@@ -870,13 +870,15 @@ export interface FileEditAction extends Action {
 /**
  * A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1.
  *
- * ``syntax_error`` is the first syntax error that the file now has, as in FileWriteObservation.
+ * ``syntax_error`` is the first syntax error that the file now has, and ``undefined_name`` the first new undefined
+ * name, as in FileWriteObservation.
  */
 export interface FileEditObservation extends Observation {
   type: "FileEditObservation";
   path: string;
   line: number;
   syntax_error: string;
+  undefined_name: string;
 }
 /**
  * An entry of a directory; ``size`` is in bytes.
@@ -924,7 +926,8 @@ export interface FileWriteAction extends Action {
  * A file was written; ``created`` tells whether it is new.
  *
  * Of the ``lines`` that it had, ``deleted`` are gone; ``deleted_text`` has the first of those.
- * ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found.
+ * ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found;
+ * ``undefined_name``, of Python without one, the first new name that nothing defines: "line 3: undefined name 'os'".
  */
 export interface FileWriteObservation extends Observation {
   type: "FileWriteObservation";
@@ -934,6 +937,7 @@ export interface FileWriteObservation extends Observation {
   deleted: number;
   deleted_text: string;
   syntax_error: string;
+  undefined_name: string;
 }
 /**
  * A folder; ``repository`` tells whether it is the top of a git repository.

@@ -41,7 +41,7 @@ COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 
 _LOST = "`write` has replaced all of "
 _LONG = 500
-"""Characters of a message whose kind a small model does not know: it takes a question about a pasted log for a repair."""
+"""Characters of a message whose kind a small model mistakes: a question about a pasted log is "repair" to it."""
 _UNCHANGED = (
     "Nothing has been changed or made. If the task asks for a change, make it now; if it asks a question, finish with "
     "the answer."
