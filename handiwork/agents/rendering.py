@@ -88,7 +88,8 @@ def _fault(observation: FileWriteObservation | FileEditObservation) -> str:
     """Return the line that reports a syntax error or an undefined name, "" for none."""
     if error := observation.syntax_error:
         return f"\nSyntax error{' in' if error.startswith('line ') else ':'} {error}"
-    return f"\nError in {observation.undefined_name}" if observation.undefined_name else ""
+    names = observation.undefined_names
+    return f"\nError{'s' * (len(names) > 1)}: {'; '.join(names)}" if names else ""
 
 
 def _outcome(observation: Observation, limit: int, pages: bool) -> str:

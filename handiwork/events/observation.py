@@ -104,7 +104,7 @@ class FileWriteObservation(Observation):
 
     Of the ``lines`` that it had, ``deleted`` are gone; ``deleted_text`` has the first of those.
     ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found;
-    ``undefined_name``, of Python without one, the first new name that nothing defines: "line 3: undefined name 'os'".
+    ``undefined_names``, of Python without one, new names that nothing defines, like "line 3: undefined name 'os'".
     """
 
     answers = (FileWriteAction,)
@@ -116,14 +116,14 @@ class FileWriteObservation(Observation):
     deleted: int = 0
     deleted_text: str = ""
     syntax_error: str = ""
-    undefined_name: str = ""
+    undefined_names: tuple[str, ...] = ()
 
 
 class FileEditObservation(Observation):
     """A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1.
 
-    ``syntax_error`` is the first syntax error that the file now has, and ``undefined_name`` the first new undefined
-    name, as in FileWriteObservation.
+    ``syntax_error`` is the first syntax error that the file now has, and ``undefined_names`` are the new undefined
+    names, as in FileWriteObservation.
     """
 
     answers = (FileEditAction,)
@@ -132,7 +132,7 @@ class FileEditObservation(Observation):
     path: str
     line: int = 1
     syntax_error: str = ""
-    undefined_name: str = ""
+    undefined_names: tuple[str, ...] = ()
 
 
 class HookRunObservation(Observation):

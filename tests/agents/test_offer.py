@@ -98,6 +98,17 @@ async def test_a_program_that_is_missing_is_not_run_again_in_any_way() -> None:
     assert isinstance(await step(again, *events, *ran()), CmdRunAction)  # the command may have installed it
 
 
+async def test_a_missing_program_is_not_installed_without_network() -> None:
+    run = CmdRunAction(command="pytest -q")
+    missing = CmdOutputObservation(command="pytest -q", content="bash: pytest: command not found", exit_code=127)
+    install = "I install it.\n\n```bash\npip install pytest\n```"
+    events = [*began("a.py"), reply("I test.\n\n```bash\npytest -q\n```"), run, missing, *written()]
+    llm = Small(install, END)
+    assert isinstance(await step(llm, *events), AgentFinishAction)
+    assert '"```bash"' not in llm.asked[1][0]
+    assert isinstance(await step(Small(install), *events, *ran()), CmdRunAction)
+
+
 async def test_a_command_may_run_again_after_a_change() -> None:
     llm = Small(RUN)
     assert isinstance(await step(llm, *began("a.py"), *ran(1), *written()), CmdRunAction)

@@ -77,8 +77,8 @@ def test_jobs_and_pages_say_how_they_stand(action: Action, observation: Observat
         ),
         (
             WRITE,
-            FileWriteObservation(path="a.py", undefined_name="line 3: undefined name 'os'"),
-            "a.py is written.\nError in line 3: undefined name 'os'",
+            FileWriteObservation(path="a.py", undefined_names=("line 3: undefined name 'os'",)),
+            "a.py is written.\nError: line 3: undefined name 'os'",
         ),
     ],
 )

@@ -62,24 +62,28 @@ async def test_what_a_grammar_never_understood_is_not_told_again(client: Client)
     assert edited["syntax_error"] == ""
 
 
-async def test_a_changed_file_tells_of_the_first_new_undefined_name(client: Client) -> None:
-    for path, content, name in [
-        ("a.py", "import os\nprint(path)\nprint(other)\n", "line 2: undefined name 'path'"),
-        ("a.py", "import os\n\nprint(path)\nprint(other, third)\n", "line 4: undefined name 'third'"),
-        ("a.py", "import os\nprint(path)\n", ""),
-        ("b.py", "def f():\n    print(x)\n    x = 1\n", "line 2: undefined name 'x'"),
-        ("c.py", "print(x)  # noqa\nfrom a import *\n", ""),
-        ("d.py", "print(x\n", ""),
-        ("d.py", "print(x)\n", ""),  # the names of the broken version are unknown
-        ("e.js", "print(x)\n", ""),
-        ("f.py", f"print(x)\n{'#' * LIMIT}", ""),
+async def test_a_changed_file_tells_of_new_undefined_names(client: Client) -> None:
+    for path, content, names in [
+        (
+            "a.py",
+            "import os\nprint(path)\nprint(other, path)\n",
+            ["line 2: undefined name 'path'", "line 3: undefined name 'other'"],
+        ),
+        ("a.py", "import os\n\nprint(path)\nprint(other, third)\n", ["line 4: undefined name 'third'"]),
+        ("a.py", "import os\nprint(path)\n", []),
+        ("b.py", "def f():\n    print(x)\n    x = 1\n", ["line 2: undefined name 'x'"]),
+        ("c.py", "print(x)  # noqa\nfrom a import *\n", []),
+        ("d.py", "print(x\n", []),
+        ("d.py", "print(x)\n", []),  # the names of the broken version are unknown
+        ("e.js", "print(x)\n", []),
+        ("f.py", f"print(x)\n{'#' * LIMIT}", []),
     ]:
         observation = await client.execute("FileWriteAction", path=path, content=content)
-        assert observation["undefined_name"] == name, (path, content)
+        assert observation["undefined_names"] == names, (path, content)
     edited = await client.execute("FileEditAction", path="a.py", old="import os", new="import sys")
-    assert edited["undefined_name"] == ""
+    assert edited["undefined_names"] == []
     edited = await client.execute("FileEditAction", path="a.py", old="path", new="os")
-    assert edited["undefined_name"] == "line 2: undefined name 'os'"
+    assert edited["undefined_names"] == ["line 2: undefined name 'os'"]
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ async def test_an_end_after_a_write_with_an_undefined_name_is_questioned_once(be
     state = await session.run("Write a.py.")
     assert state.outputs == {"message": "It is written."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
-    assert challenge.content.startswith("a.py has an error: line 1: undefined name 'os'.")
+    assert challenge.content.startswith("Errors of a.py: line 1: undefined name 'os'\n")
 
 
 async def test_a_long_message_that_may_be_a_question_is_not_pushed_to_a_change(bench: Bench) -> None:

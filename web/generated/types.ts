@@ -870,15 +870,15 @@ export interface FileEditAction extends Action {
 /**
  * A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1.
  *
- * ``syntax_error`` is the first syntax error that the file now has, and ``undefined_name`` the first new undefined
- * name, as in FileWriteObservation.
+ * ``syntax_error`` is the first syntax error that the file now has, and ``undefined_names`` are the new undefined
+ * names, as in FileWriteObservation.
  */
 export interface FileEditObservation extends Observation {
   type: "FileEditObservation";
   path: string;
   line: number;
   syntax_error: string;
-  undefined_name: string;
+  undefined_names: string[];
 }
 /**
  * An entry of a directory; ``size`` is in bytes.
@@ -927,7 +927,7 @@ export interface FileWriteAction extends Action {
  *
  * Of the ``lines`` that it had, ``deleted`` are gone; ``deleted_text`` has the first of those.
  * ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found;
- * ``undefined_name``, of Python without one, the first new name that nothing defines: "line 3: undefined name 'os'".
+ * ``undefined_names``, of Python without one, new names that nothing defines, like "line 3: undefined name 'os'".
  */
 export interface FileWriteObservation extends Observation {
   type: "FileWriteObservation";
@@ -937,7 +937,7 @@ export interface FileWriteObservation extends Observation {
   deleted: number;
   deleted_text: string;
   syntax_error: string;
-  undefined_name: string;
+  undefined_names: string[];
 }
 /**
  * A folder; ``repository`` tells whether it is the top of a git repository.

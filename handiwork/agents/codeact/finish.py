@@ -149,10 +149,10 @@ def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:
 
 
 def _fault(turn: Sequence[tuple[Action, Observation | None]]) -> str:
-    """Return a text with an error that the last change of a file in the turn has made, "" if none has."""
+    """Return a text with the errors that the last change of each file in the turn has made, "" if none has."""
     changes = {o.path: o for _, o in turn if isinstance(o, FileWriteObservation | FileEditObservation)}
-    faults = ((path, change.syntax_error or change.undefined_name) for path, change in changes.items())
-    return next((f"{path} has an error: {fault}." for path, fault in faults if fault), "")
+    faults = ((path, change.syntax_error or "; ".join(change.undefined_names)) for path, change in changes.items())
+    return "\n".join(f"Errors of {path}: {fault}" for path, fault in faults if fault)
 
 
 def turn_of(state: State) -> list[tuple[Action, Observation | None]]:

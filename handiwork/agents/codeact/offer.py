@@ -80,13 +80,19 @@ def _without(tools: Sequence[ActionTool], names: Collection[str]) -> list[Action
 def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool]) -> set[str]:
     """Return the tools whose earlier calls the actions repeat, with no change in between.
 
-    Reading a file that the overview shows is a repetition too, as is another command of a program that is missing.
+    Reading a file that the overview shows is a repetition too, as is another command of a program that is missing, or
+    one that installs without network.
     """
     contents = [_content(action) for action in actions]
     if isinstance(actions[-1], ENDS):
         return set()
-    if any(isinstance(action, CmdRunAction) and programs(action.command) in _missing(state) for action in actions):
-        return set(COMMANDERS)
+    missing = _missing(state)
+    for action in actions:
+        if isinstance(action, CmdRunAction) and (
+            programs(action.command) in missing
+            or (missing and not state.totals.network and "install" in action.command.split())
+        ):
+            return set(COMMANDERS)
     # Writing the same text again leaves a file unchanged, even after other commands.
     writes = all(isinstance(action, FileWriteAction) for action in actions)
     changes = EDITS if writes else (*EDITS, *COMMANDS)

@@ -354,9 +354,9 @@ class Transcript:
         yield from self._fault(event)
 
     def _fault(self, event: FileWriteObservation | FileEditObservation) -> Iterator[Text]:
-        fault = f"syntax error: {event.syntax_error}" if event.syntax_error else event.undefined_name
-        if fault:
-            yield from self.outputs.lines(fault, "yellow", limit=READ_LINES)
+        faults = [f"syntax error: {event.syntax_error}"] if event.syntax_error else event.undefined_names
+        if faults:
+            yield from self.outputs.lines("\n".join(faults), "yellow", limit=READ_LINES)
 
     @_event_lines.register
     def _(self, event: ErrorObservation) -> Iterator[Text]:

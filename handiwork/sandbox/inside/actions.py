@@ -21,6 +21,9 @@ from .syntax.check import first_new_problem
 from .syntax.names import new_undefined_names
 
 _COMPARED = 2**24  # bytes of the largest file whose old content a write is compared with
+_NAMES = 10
+"""The number of undefined names that the observation of a change has."""
+
 _DELETED = 8000  # bytes of deleted lines that are returned
 
 Json = dict[str, object]
@@ -237,10 +240,10 @@ class Actions:
         return {"type": "FileEditObservation", **await asyncio.to_thread(edit), "path": path}
 
     def _faults(self, path: str, before: bytes | None, after: bytes) -> Json:
-        """Return the first syntax error of a changed file, or else the first undefined name that is new."""
+        """Return the first syntax error of a changed file, or else the first undefined names that are new."""
         problem = first_new_problem(path, before, after, self._pythons)
         names = [] if problem else new_undefined_names(path, before, after)
-        return {"syntax_error": problem, "undefined_name": str(names[0]) if names else ""}
+        return {"syntax_error": problem, "undefined_names": [str(name) for name in names[:_NAMES]]}
 
     async def _browse(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         """Open a URL or run calls; both return the same kind of observation."""

@@ -94,8 +94,8 @@ const STATUS: Partial<Record<CmdStatus, string>> = {
   background: "running in the background",
 };
 
-function fault({ syntax_error, undefined_name }: { syntax_error: string; undefined_name: string }): Ending | null {
-  const text = syntax_error ? `syntax error, ${syntax_error}` : undefined_name;
+function fault({ syntax_error, undefined_names }: { syntax_error: string; undefined_names: string[] }): Ending | null {
+  const text = syntax_error ? `syntax error, ${syntax_error}` : undefined_names.join("; ");
   return text ? { tone: "warn", text } : null;
 }
 

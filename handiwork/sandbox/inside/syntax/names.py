@@ -22,8 +22,8 @@ _NAMES = ("UndefinedName", "UndefinedLocal", "UndefinedExport", "DuplicateArgume
 def new_undefined_names(path: str, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
     """Return the undefined names that only the version ``after`` of a Python file has; ``before`` is None if it is new.
 
-    Names on lines with a comment ``noqa`` do not count. There are none if a version cannot be compiled, the file is in
-    another language or larger than LIMIT, or this Python has no pyflakes.
+    Each name comes once. Names on lines with a comment ``noqa`` do not count. There are none if a version cannot be
+    compiled, the file is in another language or larger than LIMIT, or this Python has no pyflakes.
     """
     if language_of(path, after) != "python" or len(after) > LIMIT:
         return []
@@ -34,7 +34,12 @@ def new_undefined_names(path: str, before: bytes | None, after: bytes) -> list[S
     if known is None:
         return []
     messages = {name.message for name in known}
-    return [name for name in names if name.message not in messages]
+    added: list[SyntaxProblem] = []
+    for name in names:
+        if name.message not in messages:
+            messages.add(name.message)
+            added.append(name)
+    return added
 
 
 def _undefined_names(path: str, source: bytes) -> list[SyntaxProblem] | None:
