@@ -69,8 +69,13 @@ async def test_a_changed_file_tells_of_new_undefined_names(client: Client) -> No
             "import os\nprint(path)\nprint(other, path)\n",
             ["line 2: undefined name 'path'", "line 3: undefined name 'other'"],
         ),
-        ("a.py", "import os\n\nprint(path)\nprint(other, third)\n", ["line 4: undefined name 'third'"]),
-        ("a.py", "import os\nprint(path)\n", []),
+        (
+            "a.py",
+            "import os\n\nprint(path)\nprint(other, third)\n",
+            ["line 3: undefined name 'path'", "line 4: undefined name 'other'", "line 4: undefined name 'third'"],
+        ),
+        ("a.py", "print(path)\nprint(other)\n", ["line 1: undefined name 'path'", "line 2: undefined name 'other'"]),
+        ("a.py", "path = 1\nprint(path)\n", []),
         ("b.py", "def f():\n    print(x)\n    x = 1\n", ["line 2: undefined name 'x'"]),
         ("c.py", "print(x)  # noqa\nfrom a import *\n", []),
         ("d.py", "print(x\n", []),
@@ -80,9 +85,10 @@ async def test_a_changed_file_tells_of_new_undefined_names(client: Client) -> No
     ]:
         observation = await client.execute("FileWriteAction", path=path, content=content)
         assert observation["undefined_names"] == names, (path, content)
-    edited = await client.execute("FileEditAction", path="a.py", old="import os", new="import sys")
+    (client.workspace / "old.py").write_text("print(x)\nprint(1)\n")
+    edited = await client.execute("FileEditAction", path="old.py", old="1", new="2")
     assert edited["undefined_names"] == []
-    edited = await client.execute("FileEditAction", path="a.py", old="path", new="os")
+    edited = await client.execute("FileEditAction", path="old.py", old="2", new="os")
     assert edited["undefined_names"] == ["line 2: undefined name 'os'"]
 
 

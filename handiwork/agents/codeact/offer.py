@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from handiwork.agents.codeact.check import check_of, overview_of
-from handiwork.agents.codeact.finish import COMMANDS, EDITS
+from handiwork.agents.codeact.finish import COMMANDS, EDITS, turn_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import tools_called
 from handiwork.agents.repair.check import is_missing, programs
@@ -21,7 +21,12 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    ErrorObservation,
+    FileEditObservation,
+    FileWriteObservation,
+)
 from handiwork.events.overview import WorkspaceOverviewObservation
 
 ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
@@ -56,10 +61,14 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
 
 
 def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[str] = ()) -> list[ActionTool]:
-    """Return the tools for the next reply: those not called ``again``, and no end right after a challenge."""
+    """Return the tools for the next reply: those not called ``again``, and no end right after a challenge.
+
+    A turn that has edited a file does not end as rejected: a model rejects tasks after the work, for want of a test.
+    """
     newest = state.history[-1][0]
     challenged = isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None
-    return _without(tools, {*again, "finish"} if challenged else again)
+    edited = any(isinstance(o, FileEditObservation | FileWriteObservation) for _, o in turn_of(state))
+    return _without(tools, {*again, *["finish"] * challenged, *["reject"] * edited})
 
 
 def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequence[ActionTool]:

@@ -14,13 +14,13 @@ from handiwork.skills import HEARING, SEEING
 from handiwork.skills.documentation import documentation
 
 _TASK = """Files:
-greet.sh (3 lines, 43 bytes)
+greet.sh (3 lines, 44 bytes)
 notes.txt (1 line, 20 bytes)
 
 greet.sh:
 ```
-# Greets a person.
 echo "Hello"
+echo "How are you?"
 echo "Bye"
 ```
 
@@ -31,15 +31,15 @@ Buy milk, call Ann.
 
 What does greet.sh print?"""
 
-_SCRIPT = '# Greets a person.\necho "Hello, $1"\necho "Bye"'
+_SCRIPT = 'echo "Hello, $1"\necho "How are you?"\necho "Bye"'
 _COMMIT = 'git add greet.sh\ngit commit -m "Add a greeting"'
-_PRINTS = 'It prints "Hello" and then "Bye".'
+_PRINTS = 'It prints "Hello", "How are you?" and "Bye".'
 _REPLIES = (
-    ("The files above answer that: it has two echo lines.", "finish", {"message": _PRINTS}, _PRINTS),
+    ("The files above answer that: it has three echo lines.", "finish", {"message": _PRINTS}, _PRINTS),
     ("I commit that file alone.", "bash", {"command": _COMMIT}, _COMMIT),
     ("It is committed, the notes are not.", "finish", {"message": "greet.sh is committed."}, "greet.sh is committed."),
     (
-        "greet.sh ignores its argument. I write the whole file anew, with $1 in its second line.",
+        "greet.sh ignores its argument. I write the whole file anew, with $1 in its first line.",
         "write greet.sh",
         {"path": "greet.sh", "content": f"{_SCRIPT}\n"},
         _SCRIPT,
@@ -58,7 +58,7 @@ _SAID = (
     "[main (root-commit) 3f2a1bc] Add a greeting\n 1 file changed, 3 insertions(+)\n[exit code 0]",
     '`sh greet.sh Ann` prints "Hello". It should greet by name.',
     "greet.sh is written.",
-    "Hello, Ann\nBye\n[exit code 0]",
+    "Hello, Ann\nHow are you?\nBye\n[exit code 0]",
 )
 
 

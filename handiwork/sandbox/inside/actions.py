@@ -90,6 +90,8 @@ class Actions:
         self._browser = browser
         self._spools = spools
         self._pythons = pythons
+        self._told: dict[str, set[str]] = {}
+        """The messages about undefined names of each file, as of its last change."""
         self._performers: dict[str, Callable[[Fields, Keep, OnOutput], Awaitable[Json]]] = {
             "CmdRunAction": self._run,
             "JobAction": self._job,
@@ -240,9 +242,12 @@ class Actions:
         return {"type": "FileEditObservation", **await asyncio.to_thread(edit), "path": path}
 
     def _faults(self, path: str, before: bytes | None, after: bytes) -> Json:
-        """Return the first syntax error of a changed file, or else the first undefined names that are new."""
+        """Return the first syntax error of a changed file, or else the first new undefined names that it still has."""
         problem = first_new_problem(path, before, after, self._pythons)
-        names = [] if problem else new_undefined_names(path, before, after)
+        if problem:
+            return {"syntax_error": problem, "undefined_names": []}
+        names = new_undefined_names(path, before, after, self._told.get(path, ()))
+        self._told[path] = {name.message for name in names}
         return {"syntax_error": problem, "undefined_names": [str(name) for name in names[:_NAMES]]}
 
     async def _browse(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:

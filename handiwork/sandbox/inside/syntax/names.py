@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 import warnings
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
@@ -19,11 +20,14 @@ _NAMES = ("UndefinedName", "UndefinedLocal", "UndefinedExport", "DuplicateArgume
 """The messages of pyflakes that count."""
 
 
-def new_undefined_names(path: str, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
+def new_undefined_names(
+    path: str, before: bytes | None, after: bytes, told: Collection[str] = ()
+) -> list[SyntaxProblem]:
     """Return the undefined names that only the version ``after`` of a Python file has; ``before`` is None if it is new.
 
-    Each name comes once. Names on lines with a comment ``noqa`` do not count. There are none if a version cannot be
-    compiled, the file is in another language or larger than LIMIT, or this Python has no pyflakes.
+    Those with a message in ``told`` are new in any case. Each name comes once. Names on lines with a comment ``noqa``
+    do not count. There are none if ``after`` cannot be compiled, the file is in another language or larger than LIMIT, or
+    this Python has no pyflakes; no others than told ones if ``before`` cannot be compiled.
     """
     if language_of(path, after) != "python" or len(after) > LIMIT:
         return []
@@ -31,9 +35,7 @@ def new_undefined_names(path: str, before: bytes | None, after: bytes) -> list[S
     if not names:
         return []
     known = _undefined_names(path, before or b"")
-    if known is None:
-        return []
-    messages = {name.message for name in known}
+    messages = {name.message for name in (names if known is None else known)} - {*told}
     added: list[SyntaxProblem] = []
     for name in names:
         if name.message not in messages:
