@@ -26,8 +26,8 @@ def new_undefined_names(
     """Return the undefined names that only the version ``after`` of a Python file has; ``before`` is None if it is new.
 
     Those with a message in ``told`` are new in any case. Each name comes once. Names on lines with a comment ``noqa``
-    do not count. There are none if ``after`` cannot be compiled, the file is in another language or larger than LIMIT, or
-    this Python has no pyflakes; no others than told ones if ``before`` cannot be compiled.
+    do not count. There are none if ``after`` cannot be compiled, the file is in another language or larger than LIMIT,
+    or this Python has no pyflakes; none but told ones if ``before`` cannot be compiled.
     """
     if language_of(path, after) != "python" or len(after) > LIMIT:
         return []
