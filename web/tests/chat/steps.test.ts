@@ -50,8 +50,12 @@ describe("the line of a step", () => {
   it("of an edit counts its lines", () => {
     const content = "--- a.py\n+++ a.py\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n";
     const edit = event("FileEditAction", 1, { path: "a.py", old: "b", new: "c\nd" });
-    const [step] = steps(edit, event("FileEditObservation", 2, { cause: 1, content, path: "a.py", syntax_error: "" }));
+    const done = { cause: 1, content, path: "a.py", syntax_error: "", undefined_names: [] };
+    const [step] = steps(edit, event("FileEditObservation", 2, done));
     expect(stepLine(step!)).toMatchObject({ verb: "Edit", object: "a.py", outcome: "+2 −1" });
+    const undefined_names = ["line 1: undefined name 'b'", "line 2: undefined name 'c'"];
+    const [wrong] = steps(edit, event("FileEditObservation", 2, { ...done, undefined_names }));
+    expect(stepLine(wrong!).outcome).toBe("line 1: undefined name 'b'; line 2: undefined name 'c'");
   });
 
   it("of the plan names the task, and does not repeat the plan", () => {
