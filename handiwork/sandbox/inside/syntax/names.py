@@ -67,9 +67,8 @@ def _undefined_names(path: str, source: bytes) -> list[SyntaxProblem] | None:
 def _checker() -> Any:
     """Return the module pyflakes.checker, None if this Python is too old for it."""
     path = list(sys.path)
-    sys.path += (
-        [os.environ[LIBRARIES]] if LIBRARIES in os.environ else []
-    )  # pyflakes is plain Python, the bundle's works in any
+    if LIBRARIES in os.environ:
+        sys.path.append(os.environ[LIBRARIES])  # pyflakes is plain Python: any Python imports the bundle's
     try:
         return importlib.import_module("pyflakes.checker")
     except (ImportError, SyntaxError):
