@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,20 @@ class ByFile(LoadFileScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the seconds of the slowest files, as many as ``--durations`` asks for slowest tests."""
+    shown: int | None = terminalreporter.config.getoption("durations")
+    if not shown:
+        return
+    reports = [r for rs in terminalreporter.stats.values() for r in rs if isinstance(r, pytest.TestReport)]
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for report in reports:
+        seconds[report.nodeid.partition("::")[0]] += report.duration
+    terminalreporter.section(f"slowest {shown} files of {sum(seconds.values()):.0f} s")
+    for file, duration in sorted(seconds.items(), key=lambda item: -item[1])[:shown]:
+        terminalreporter.write_line(f"{duration:.2f}s {file}")
 
 
 @pytest.fixture
