@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from handiwork.agents.codeact import CodeActAgent
+from handiwork.agents.codeact.finish import UNCHANGED
 from handiwork.events.action import (
     AddTaskAction,
     AgentFinishAction,
@@ -107,6 +108,23 @@ async def test_a_missing_program_is_not_installed_without_network() -> None:
     assert isinstance(await step(llm, *events), AgentFinishAction)
     assert '"```bash"' not in llm.asked[1][0]
     assert isinstance(await step(Small(install), *events, *ran()), CmdRunAction)
+
+
+@pytest.mark.parametrize(("text", "ends"), [(UNCHANGED, True), ("The last command failed.", False)])
+async def test_after_a_challenge_only_a_message_that_may_be_a_question_is_answered_at_once(
+    text: str, ends: bool
+) -> None:
+    llm = Small(RUN)
+    end = reply("It is a.py.\n\n```finish\na.py\n```")
+    await step(llm, *began("a.py"), end, MessageAction(content=text, source="environment"))
+    assert ('"```finish"' in llm.asked[0][0]) is ends
+
+
+async def test_a_turn_that_has_changed_a_file_is_not_rejected() -> None:
+    llm, unchanged = Small(RUN), Small("change", RUN)
+    await step(llm, *began("a.py"), *written())
+    await step(unchanged, *began("a.py"))
+    assert ['"```reject"' in model.asked[0][0] for model in (llm, unchanged)] == [False, True]
 
 
 async def test_a_command_may_run_again_after_a_change() -> None:

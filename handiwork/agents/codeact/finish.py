@@ -42,10 +42,12 @@ COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 _LOST = "`write` has replaced all of "
 _LONG = 500
 """Characters of a message whose kind a small model mistakes: a question about a pasted log is "repair" to it."""
-_UNCHANGED = (
+UNCHANGED = (
     "Nothing has been changed or made. If the task asks for a change, make it now; if it asks a question, finish with "
     "the answer."
 )
+"""The message after an end without a change, if a long message may be a question; it may be answered by an end."""
+
 _MAY_CHECK = (
     "{task}\n\nThe work on this task is over. Should `{check}` be run to see whether it is right (run)? "
     "Not if only information was asked for, or if this must not be run (skip)."
@@ -112,7 +114,7 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
         return [_facts(end, f"{failure}\nIf that shows a fault, mend it first.")]
     if small and not changed and isinstance(end, AgentFinishAction):
         if len(messages_of(state)[-1]) > _LONG:
-            return [_facts(end, _UNCHANGED)]
+            return [_facts(end, UNCHANGED)]
         if await _asks_for_change(llm, state):
             return [_facts(end, "The task is not done: nothing has been changed or made yet. Do it now.")]
     return actions
@@ -167,13 +169,13 @@ def _last_change(state: State, turn: Sequence[tuple[Action, Observation | None]]
     Without snapshots, and in a subtask, every command counts as a change.
     """
     snapshot = _last_snapshot(state, turn)
-    ids = _done(turn, (*EDITS, *COMMANDS) if snapshot is None else EDITS)
+    ids = done(turn, (*EDITS, *COMMANDS) if snapshot is None else EDITS)
     return max([*ids, snapshot or 0])
 
 
 def _has_edited(state: State, turn: Sequence[tuple[Action, Observation | None]], before: Sequence[Action]) -> bool:
     """Return whether the turn has surely changed files, or the actions ``before`` its end will."""
-    edits = any(isinstance(action, EDITS) for action in before) or any(_done(turn, EDITS))
+    edits = any(isinstance(action, EDITS) for action in before) or any(done(turn, EDITS))
     return edits or bool(_last_snapshot(state, turn))
 
 
@@ -184,7 +186,7 @@ def _last_snapshot(state: State, turn: Sequence[tuple[Action, Observation | None
     return state.totals.last_change if state.totals.last_change > turn[0][0].id else 0
 
 
-def _done(turn: Sequence[tuple[Action, Observation | None]], kinds: tuple[type[Action], ...]) -> list[int]:
+def done(turn: Sequence[tuple[Action, Observation | None]], kinds: tuple[type[Action], ...]) -> list[int]:
     """Return the ids of the observations of the actions of these kinds that have not failed."""
     return [o.id for a, o in turn if isinstance(a, kinds) and o is not None and not isinstance(o, ErrorObservation)]
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from handiwork.agents.codeact.check import check_of, overview_of
-from handiwork.agents.codeact.finish import COMMANDS, EDITS, turn_of
+from handiwork.agents.codeact.finish import COMMANDS, EDITS, UNCHANGED, done, turn_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import tools_called
 from handiwork.agents.repair.check import is_missing, programs
@@ -21,12 +21,7 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action
-from handiwork.events.observation import (
-    CmdOutputObservation,
-    ErrorObservation,
-    FileEditObservation,
-    FileWriteObservation,
-)
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
 
 ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
@@ -61,14 +56,17 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
 
 
 def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[str] = ()) -> list[ActionTool]:
-    """Return the tools for the next reply: those not called ``again``, and no end right after a challenge.
+    """Return the tools for the next reply: those not called ``again``.
 
-    A turn that has edited a file does not end as rejected: a model rejects tasks after the work, for want of a test.
+    A challenge is not answered by an end, unless it is UNCHANGED. A turn that has edited a file is not rejected: a
+    model rejects tasks after the work, for want of a test.
     """
-    newest = state.history[-1][0]
-    challenged = isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None
-    edited = any(isinstance(o, FileEditObservation | FileWriteObservation) for _, o in turn_of(state))
-    return _without(tools, {*again, *["finish"] * challenged, *["reject"] * edited})
+    without, newest = set(again), state.history[-1][0]
+    if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
+        without |= set() if newest.content == UNCHANGED else {"finish"}
+    if done(turn_of(state), EDITS):
+        without.add("reject")
+    return _without(tools, without)
 
 
 def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequence[ActionTool]:
@@ -95,13 +93,10 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
     contents = [_content(action) for action in actions]
     if isinstance(actions[-1], ENDS):
         return set()
-    missing = _missing(state)
-    for action in actions:
-        if isinstance(action, CmdRunAction) and (
-            programs(action.command) in missing
-            or (missing and not state.totals.network and "install" in action.command.split())
-        ):
-            return set(COMMANDERS)
+    commands = [action.command for action in actions if isinstance(action, CmdRunAction)]
+    installs = not state.totals.network and any("install" in command.split() for command in commands)
+    if (missing := _missing(state)) and (installs or any(programs(command) in missing for command in commands)):
+        return set(COMMANDERS)
     # Writing the same text again leaves a file unchanged, even after other commands.
     writes = all(isinstance(action, FileWriteAction) for action in actions)
     changes = EDITS if writes else (*EDITS, *COMMANDS)

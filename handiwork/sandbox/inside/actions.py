@@ -21,10 +21,8 @@ from .syntax.check import first_new_problem
 from .syntax.names import new_undefined_names
 
 _COMPARED = 2**24  # bytes of the largest file whose old content a write is compared with
-_NAMES = 10
-"""The number of undefined names that the observation of a change has."""
-
 _DELETED = 8000  # bytes of deleted lines that are returned
+_MAX_NAMES = 10  # undefined names that are returned
 
 Json = dict[str, object]
 Pythons = Callable[[], tuple[tuple[str, ...], ...]]
@@ -248,7 +246,7 @@ class Actions:
             return {"syntax_error": problem, "undefined_names": []}
         names = new_undefined_names(path, before, after, self._told.get(path, ()))
         self._told[path] = {name.message for name in names}
-        return {"syntax_error": problem, "undefined_names": [str(name) for name in names[:_NAMES]]}
+        return {"syntax_error": "", "undefined_names": [str(name) for name in names[:_MAX_NAMES]]}
 
     async def _browse(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         """Open a URL or run calls; both return the same kind of observation."""
