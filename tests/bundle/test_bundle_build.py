@@ -81,13 +81,9 @@ def test_building_again_takes_the_same_wheel(wheel: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_machine_without_package_lists_fetches_them(tmp_path: Path) -> None:
-    first, second = (
-        # Not compared with the machine's own lists, which may be of another day.
-        run(*BUILD, tmp_path / name, "bundle", env=without_lists(tmp_path / name))
-        for name in ("first", "second")
-    )
-    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert Path(first.stdout.strip()).name == Path(second.stdout.strip()).name
+    done = run(*BUILD, tmp_path, "bundle", env=without_lists(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_file()
 
 
 @pytest.mark.slow

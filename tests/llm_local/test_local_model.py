@@ -113,14 +113,14 @@ async def test_a_schema_is_enforced(llm: LocalLLM) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["Write a README with an example in a shell block.", "Answer 7 * 6.", "Count *.py."])
+@pytest.mark.parametrize("task", ["Write a README with an example in a shell block.", "Count *.py."])
 async def test_a_reply_bound_to_the_grammar_of_the_tools_calls_one(llm: LocalLLM, task: str) -> None:
     await llm.open()
     assert protocol_of(llm.capabilities) is BOUND_TEXT
     tools = [tool for tool in TOOLS if tool.name in ("bash", "write", "ipython", "finish")]  # a short prompt is faster
     system = Message.text("system", BOUND_TEXT.instructions(tools, compact=True))
     _, form = BOUND_TEXT.request(tools)
-    completion = await llm.complete([system, Message.text("user", task)], form=form, temperature=1.0)
+    completion = await llm.complete([system, Message.text("user", task)], form=form)
     (action,) = read(BOUND_TEXT, completion, tools)
     assert action.thought
 

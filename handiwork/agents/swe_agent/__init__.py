@@ -7,7 +7,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar
 
-import jinja2
 from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
@@ -31,6 +30,7 @@ from handiwork.agents.swe_agent.install import (
 )
 from handiwork.agents.swe_agent.mcp_commands import COMMANDS, action_of
 from handiwork.agents.swe_agent.parsers import ONE_CALL, parse_text
+from handiwork.agents.swe_agent.templates import render
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
@@ -262,7 +262,7 @@ class SWEAgent(Agent[SWENotes]):
             action = self._read(form, completion, tools)
         except MalformedReplyError as error:
             template = self._config.tools.parse_function.error_message or self._config.tools.format_error_template
-            text = jinja2.Template(template).render(exception_message=str(error)) if template else str(error)
+            text = render(template, exception_message=str(error)) if template else str(error)
             if completion.finish_reason == "length":
                 text = f"Your reply reached its length limit and was cut: write less. {text}"
             raise MalformedReplyError(text) from None

@@ -16,13 +16,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-import jinja2
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from handiwork.agents.interface import problems_text
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
-from handiwork.errors import HandiworkError
+from handiwork.agents.swe_agent.templates import SWEConfigError, render
 from handiwork.events.action import CmdRunAction
 from handiwork.llm.types import JsonSchema, Tool
 
@@ -39,10 +38,6 @@ _PLACEHOLDER = re.compile(r'"?<(\w+)>"?')
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _OPTIONAL = re.compile(r"\[\s*(<\w+>)\s*\]")
 _SWE_AGENT_ROOT = re.compile(rb"(?<![\w./-])/root(?=[/'\"\s]|$)")
-
-
-class SWEConfigError(HandiworkError):
-    """A configuration of SWEAgent or a tool bundle is invalid; the text names the file and the fault."""
 
 
 class _Entry(BaseModel):
@@ -117,7 +112,7 @@ class BundleTool(_Entry):
             if argument.enum is not None and value not in argument.enum:
                 raise ValueError(f"{name} must be one of {', '.join(argument.enum)}")
             quoted = shlex.quote(value) if isinstance(value, str) and self.end_name is None else value
-            words[name] = jinja2.Template(argument.argument_format).render(value=quoted)
+            words[name] = render(argument.argument_format, value=quoted)
         form = _OPTIONAL.sub(r"\1", self.form)
         for name in [name for name in words if self.end_name and words[name] == ""]:
             form = form.replace(f"<{name}>\n", "")  # a text without lines, not one empty line
@@ -170,26 +165,37 @@ class Bundle:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """The folder's files by path. Raises SWEConfigError if they are too large."""
+        """The folder's files by path. Raises SWEConfigError if they are too large or a link leads out of the folder."""
         paths = [path for path in sorted(self.path.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+        root = self.path.resolve()
+        if outside := next((path for path in paths if not path.resolve().is_relative_to(root)), None):
+            raise SWEConfigError(f"{outside} is a link that leads out of the bundle {self.path}: copy the file instead")
         if sum(path.stat().st_size for path in paths) > LARGEST:
             raise SWEConfigError(f"the bundle {self.path} has more than {LARGEST:,} bytes")
         return {path.relative_to(self.path).as_posix(): path.read_bytes() for path in paths}
 
 
 def find_bundle(name: str, near: Path | None, hidden: Sequence[str] = ()) -> Bundle:
-    """Return the bundle of a folder, given from the folder ``near`` or one above it, or a shipped one by its name.
+    """Return the bundle of a folder, given from the folder ``near`` or one above it, or a shipped one.
 
-    A published configuration names its bundles from the root of SWE-agent's repository, like ``tools/search``. Raises
-    SWEConfigError.
+    A published configuration names its bundles from the root of SWE-agent's repository, like ``tools/search``, so the
+    search ends at the root of the repository that holds ``near``, and without one at ``near``. Raises SWEConfigError.
     """
     path = Path(name).expanduser()
-    places = [path] if path.is_absolute() or near is None else [parent / path for parent in (near, *near.parents)]
+    # Joined to a folder, an absolute path stays itself.
+    places = [parent / path for parent in (_up_to_root(near) if near is not None else [SHIPPED])]
     folder = next((place for place in places if (place / "config.yaml").is_file()), SHIPPED / path.name)
     if not (folder / "config.yaml").is_file():
         known = ", ".join(sorted(one.parent.name for one in SHIPPED.glob("*/config.yaml")))
         raise SWEConfigError(f"there is no bundle {name} with a config.yaml; shipped: {known}")
     return Bundle(folder, hidden)
+
+
+def _up_to_root(folder: Path) -> list[Path]:
+    """Return the folder and those above it in its git repository, the nearest first."""
+    folders = [folder, *folder.parents]
+    root = next((place for place, parent in enumerate(folders) if (parent / ".git").exists()), 0)
+    return folders[: root + 1]
 
 
 def pack(bundles: Sequence[Bundle], folder: str) -> bytes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 
-import jinja2
 from pydantic import BaseModel, ConfigDict, Field
+
+from handiwork.agents.swe_agent.templates import render
 
 _OPERATORS = {"&&", "||", ";", "|", "&", "|&", ";;"}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -48,8 +49,7 @@ def why_blocked(command: str, rules: ToolFilterConfig) -> str:
         if blocked is None and pattern is not None and not re.search(pattern, command):
             blocked = words[0]
         if blocked is not None:
-            template = jinja2.Template(rules.blocklist_error_template)
-            return template.render(name=blocked, action=command, command=command)
+            return render(rules.blocklist_error_template, name=blocked, action=command, command=command)
     return ""
 
 

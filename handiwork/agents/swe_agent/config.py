@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from handiwork.agents.interface import problems_text
-from handiwork.agents.swe_agent.bundles import Bundle, BundleTool, SWEConfigError, find_bundle, read_yaml
+from handiwork.agents.swe_agent.bundles import Bundle, BundleTool, find_bundle, read_yaml
 from handiwork.agents.swe_agent.command_filter import ToolFilterConfig
 from handiwork.agents.swe_agent.processors import HistoryProcessor
+from handiwork.agents.swe_agent.templates import SWEConfigError
 
 DEFAULT = Path(__file__).parent / "prompts/default.yaml"
 
@@ -131,7 +132,8 @@ class SWEConfig(_Part):
     @cached_property
     def bundles(self) -> list[Bundle]:
         """The bundles, in their order. Raises SWEConfigError."""
-        near = self.file.parent if self.file is not None else None
+        # The default's bundles are the shipped ones, also where Handiwork is installed inside a project.
+        near = self.file.parent if self.file is not None and self.file != DEFAULT.resolve() else None
         found = [find_bundle(bundle.path, near, bundle.hidden_tools) for bundle in self.tools.bundles]
         names = [bundle.name for bundle in found]
         if doubled := sorted({name for name in names if names.count(name) > 1}):

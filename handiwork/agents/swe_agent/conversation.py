@@ -6,10 +6,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, cast
 
-import jinja2
 from pydantic import JsonValue
 
 from handiwork.agents.protocols import NATIVE
@@ -21,6 +19,7 @@ from handiwork.agents.state import State
 from handiwork.agents.swe_agent.config import SWEConfig, TemplateConfig
 from handiwork.agents.swe_agent.mcp_commands import command_of, docs_of
 from handiwork.agents.swe_agent.processors import SWETurn, without_failures
+from handiwork.agents.swe_agent.templates import render
 from handiwork.events.action import (
     AgentFinishAction,
     AgentThinkAction,
@@ -253,12 +252,7 @@ class _TemplateWriter:
         values = {**self._constants, **variables}
         place = f"(Current directory: {values['working_dir']})"
         opened = f"(Open file: {values['open_file']})\n" if values["open_file"] else ""
-        return _template(template).render({**values, "state_line": f"{opened}{place}"})
-
-
-@cache
-def _template(text: str) -> jinja2.Template:
-    return jinja2.Template(text)
+        return render(template, **{**values, "state_line": f"{opened}{place}"})
 
 
 def _variables_of(observation: Observation | None) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import ClassVar
 
 from pydantic import Field, JsonValue
 
-from handiwork.agents.swe_agent.bundles import SUPPORT, Bundle, SWEConfigError, pack
+from handiwork.agents.swe_agent.bundles import SUPPORT, Bundle, pack
+from handiwork.agents.swe_agent.templates import SWEConfigError
 from handiwork.events.action import CmdRunAction, FileWriteAction
 from handiwork.events.base import Action, Model, Observation, Run
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileWriteObservation

@@ -8,8 +8,9 @@ import pytest
 
 from handiwork.agents.registry import find
 from handiwork.agents.swe_agent import SWEAgent, load_agent
-from handiwork.agents.swe_agent.bundles import SHIPPED, Bundle, SWEConfigError
-from handiwork.agents.swe_agent.config import default_config, load_config
+from handiwork.agents.swe_agent.bundles import SHIPPED, Bundle
+from handiwork.agents.swe_agent.config import DEFAULT, default_config, load_config
+from handiwork.agents.swe_agent.templates import SWEConfigError
 from handiwork.session.config import agent_name
 
 
@@ -88,3 +89,49 @@ env: {deployment: {image: x}}
 def test_faults_are_named(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(SWEConfigError, match=problem):
         load_agent(write(tmp_path, text))
+
+
+BUNDLE = "tools: {search_dir: {signature: 'search_dir <term>', arguments: [{name: term, argument_format: '%s'}]}}"
+ESCAPE = '{{ cycler.__init__.__globals__.os.system("touch %s") }}'
+
+
+def test_the_default_has_the_shipped_bundles_also_inside_a_project_with_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / ".venv/handiwork/default.yaml"
+    for folder in (tmp_path / ".git", tmp_path / "search", installed.parent):
+        folder.mkdir(parents=True)
+    (tmp_path / "search/config.yaml").write_text(BUNDLE % "{{value}}")
+    installed.write_bytes(DEFAULT.read_bytes())
+    monkeypatch.setattr("handiwork.agents.swe_agent.config.DEFAULT", installed)
+    monkeypatch.chdir(tmp_path)
+    assert {bundle.path.parent for bundle in load_config(installed).bundles} == {SHIPPED}
+
+
+def test_bundles_are_looked_up_to_the_root_of_the_repository_and_not_above_it(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    for folder in (clone / ".git", clone / "config", clone / "tools/search", tmp_path / "tools/submit"):
+        folder.mkdir(parents=True)
+    for folder in (clone / "tools/search", tmp_path / "tools/submit"):
+        (folder / "config.yaml").write_text(BUNDLE % "{{value}}")
+    file = write(clone / "config", "agent: {tools: {bundles: [{path: tools/search}]}}")
+    assert [bundle.path for bundle in load_config(file).bundles] == [clone / "tools/search"]
+    file = write(clone / "config", "agent: {tools: {bundles: [{path: tools/submit}]}}")
+    assert [bundle.path for bundle in load_config(file).bundles] == [SHIPPED / "submit"]
+
+
+def test_a_template_of_a_bundle_runs_nothing_on_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(BUNDLE % ESCAPE % (tmp_path / "witness"))
+    (tool,) = Bundle(tmp_path).tools
+    with pytest.raises(SWEConfigError, match=r"the template .* fails: access to attribute '__init__'"):
+        tool.command({"term": "x"})
+    assert not (tmp_path / "witness").exists()
+
+
+def test_a_link_out_of_a_bundle_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("key")
+    (tmp_path / "mine/bin").mkdir(parents=True)
+    (tmp_path / "mine/config.yaml").write_text(BUNDLE % "{{value}}")
+    (tmp_path / "mine/bin/search_dir").symlink_to("../../secret")
+    with pytest.raises(SWEConfigError, match="search_dir is a link that leads out of the bundle"):
+        _ = Bundle(tmp_path / "mine").files
