@@ -57,9 +57,9 @@ class Small:
         return Completion(self._replies.pop(0))
 
 
-def began(*paths: str, shown: bool = True) -> list[Event]:
+def began(*paths: str, shown: bool = True, message: str = "Make a.py work.") -> list[Event]:
     overview = WorkspaceOverviewObservation(content="Files: ...", paths=paths, files=len(paths), shown=paths * shown)
-    return [task("Make a.py work."), WorkspaceOverviewAction(budget=9), overview]
+    return [task(message), WorkspaceOverviewAction(budget=9), overview]
 
 
 def ran(exit_code: int = 0) -> list[Event]:
@@ -210,6 +210,27 @@ async def test_a_question_that_reading_answers_takes_no_command_and_others_take_
     llm = Small("question", *answers, "I look.\n\n```read b.py\n```")
     await step(llm, *began("a.py"))
     assert [f'"```{name}"' in llm.asked[0][0] for name in ("finish", "bash", "write")] == expected
+
+
+DART = "def best(values):\n    return max(values)\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "aim", "is_lost"),
+    [
+        ("Add mean() to scores.py.", "add", True),
+        ("Change scores.py: it should only have mean().", "part", False),
+        ("Add mean() to scores.py, in place of best().", "", False),
+    ],
+)
+async def test_a_write_that_loses_a_function_instead_of_adding_one_is_to_be_made_again(
+    message: str, aim: str, is_lost: bool
+) -> None:
+    write = FileWriteAction(path="scores.py", content="def mean(values):\n    return sum(values) / len(values)\n")
+    overwritten = FileWriteObservation(path="scores.py", lines=2, deleted=2, deleted_text=DART)
+    events = [*began("scores.py", message=message), reply("```write scores.py\n...\n```"), write, overwritten]
+    action = await step(Small(*[aim] * bool(aim), RUN), *events)
+    assert isinstance(action, MessageAction if is_lost else CmdRunAction)
 
 
 @pytest.mark.parametrize(("lines", "aim"), [(3, "part"), (3, "whole"), (2, "")])

@@ -257,6 +257,14 @@ class TestText:
         assert isinstance(edit, FileEditAction)
         assert (edit.path, edit.old, edit.new) == ("a.py", "x = 1", "x = 2")
 
+    def test_a_block_without_its_fence_inside_a_block_of_bash_is_that_block(self) -> None:
+        (write,) = self.acts("```bash\nwrite settings.ini\n[http]\ntimeout = 5\n```")
+        assert isinstance(write, FileWriteAction)
+        assert (write.path, write.content) == ("settings.ini", "[http]\ntimeout = 5\n")
+        for command in ("write settings.ini", "write a b\nc", "read a.py\nls", "echo write a\nb"):
+            (run,) = self.acts(f"```bash\n{command}\n```")
+            assert isinstance(run, CmdRunAction), command
+
     def test_the_grammar_has_the_values_that_an_argument_may_have(self) -> None:
         arguments = parameters(["size"], size={"enum": [1, "very large"]}, quiet=("boolean", "No output."))
         tool = ActionTool(Tool("cut", "Cut.", arguments), lambda a: CmdRunAction(command=f"cut {a['size']}"))

@@ -55,10 +55,10 @@ async def way_of(llm: AgentLLM, question: str) -> str:
     return way
 
 
-async def is_whole(llm: AgentLLM, message: str, path: str) -> bool:
-    """Return whether a user's message asks, as the model says, for a whole file. Raises the errors of the model."""
+async def aim_of(llm: AgentLLM, message: str, path: str) -> str:
+    """Ask the model what a user's message asks to do with a file, one of AIMS. Raises the errors of the model."""
     aim, _ = await choose(llm, AIM.format(message=message, path=path), AIMS)
-    return aim == AIMS[-1]
+    return aim
 
 
 async def choose(llm: AgentLLM, question: str, answers: Sequence[str]) -> Choice:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.codeact.check import check_of, lacks_program
-from handiwork.agents.codeact.choice import choose, is_whole, kind_of
+from handiwork.agents.codeact.choice import aim_of, choose, kind_of
 from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small, read
@@ -32,6 +33,14 @@ from handiwork.events.observation import (
     IPythonRunCellObservation,
 )
 from handiwork.llm.types import Completion
+
+_WORD = re.compile(r"\w+")
+_DEFINITION = re.compile(
+    r"^[ \t]*(?:(?:export|default|public|private|protected|static|final|async|pub) )*"
+    r"(?:class|def|enum|fn|func|function|interface|module|struct|trait) (\w+)",
+    re.MULTILINE,
+)
+"""The definition of a name, in most languages."""
 
 EDITS = (FileEditAction, FileWriteAction)
 EDITING = ("write", "edit")
@@ -121,24 +130,34 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
 
 
 async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
-    """Return a message with the lines that the newest write deleted, if it left less than half of the file.
+    """Return a message with the lines that the newest write deleted, if it left too little of the file.
 
-    There is none if the user's message asks for a whole file, and no second one about a file.
+    That is less than half of its lines, if the user's message does not ask for a whole file; or a loss of definitions
+    of which the message says nothing, if it asks to add something. There is no second message about a file.
     """
     action, observation = state.history[-1]
     if not isinstance(action, FileWriteAction) or not isinstance(observation, FileWriteObservation):
         return None
-    if 2 * len(action.content.splitlines()) >= observation.lines:
+    task = messages_of(state)[-1]
+    is_short = 2 * len(action.content.splitlines()) < observation.lines
+    if not is_short and not _lost_definitions(state, observation.deleted_text, task):
         return None
     head = f"{_LOST}{action.path}, and these lines are gone:\n"
     if any(isinstance(a, MessageAction) and a.content.startswith(head) for a, _ in turn_of(state)):
         return None
-    task = messages_of(state)[-1]
-    if await is_whole(llm, task, action.path):
+    aim = await aim_of(llm, task, action.path)
+    if aim == "whole" or not (is_short or aim == "add"):
         return None
     again = f"Write the whole file again: these lines, and what is asked.\n{task}"
     text = f"{head}```\n{observation.deleted_text.rstrip()}\n```\n{again}"
     return MessageAction(content=text, source="environment", completion=action.completion)
+
+
+def _lost_definitions(state: State, deleted: str, task: str) -> bool:
+    """Return whether lines define what neither the task nor a text that the turn has written names."""
+    texts = [task, *(action.content for action, _ in turn_of(state) if isinstance(action, FileWriteAction))]
+    known = {word for text in texts for word in _WORD.findall(text)}
+    return any(name not in known for name in _DEFINITION.findall(deleted))
 
 
 def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:

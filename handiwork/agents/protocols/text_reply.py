@@ -71,7 +71,8 @@ class TextProtocol:
             elif tool is None:
                 prose.append(body)
             else:
-                found += _block_calls(_meant(tool, body, tools), " ".join(rest), body)
+                tool, head, body = _inner(tool, " ".join(rest), body, by_name)
+                found += _block_calls(_meant(tool, body, tools), head, body)
         reply = None if found else calls_in(content, tools)
         if other and reply is None:
             raise MalformedReplyError(NO_TOOL.format(word=other))
@@ -146,6 +147,21 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             inner += (bool(info) - (not info and inner > 0)) if match and fence == opened[0] else 0
             lines.append(line)
     yield (opened[1] if opened else "-"), "\n".join(lines)
+
+
+def _inner(tool: ActionTool, head: str, body: str, tools: Mapping[str, ActionTool]) -> tuple[ActionTool, str, str]:
+    """Return the block of another tool that a block of bash holds without its fence, else the block itself.
+
+    Models write "write PATH" and a text as if it were a command.
+    """
+    first, _, text = body.lstrip("\n").partition("\n")
+    word, *arguments = first.split() or [""]
+    other = tools.get(word)
+    if tool.name != "bash" or other is None or other.body is None or not text.strip():
+        return tool, head, body
+    if not arguments or len(arguments) != len(_positional(other)):
+        return tool, head, body
+    return other, " ".join(arguments), text
 
 
 def _meant(tool: ActionTool, body: str, tools: Sequence[ActionTool]) -> ActionTool:
