@@ -23,6 +23,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
     AgentRejectAction,
+    BrowseURLAction,
     CmdRunAction,
     FileEditAction,
     FileWriteAction,
@@ -261,6 +262,8 @@ class TestText:
         (write,) = self.acts("```bash\nwrite settings.ini\n[http]\ntimeout = 5\n```")
         assert isinstance(write, FileWriteAction)
         assert (write.path, write.content) == ("settings.ini", "[http]\ntimeout = 5\n")
+        (browse,) = self.acts("```ipython\nbrowse tanks.html\n```")
+        assert isinstance(browse, BrowseURLAction)
         for command in ("write settings.ini", "write a b\nc", "read a.py\nls", "echo write a\nb"):
             (run,) = self.acts(f"```bash\n{command}\n```")
             assert isinstance(run, CmdRunAction), command

@@ -150,16 +150,17 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _inner(tool: ActionTool, head: str, body: str, tools: Mapping[str, ActionTool]) -> tuple[ActionTool, str, str]:
-    """Return the block of another tool that a block of bash holds without its fence, else the block itself.
+    """Return the block of another tool that a block of bash or ipython holds without its fence, else the block itself.
 
-    Models write "write PATH" and a text as if it were a command.
+    Models write "write PATH" and a text as if it were a command, and "browse URL" as if it were Python.
     """
-    first, _, text = body.lstrip("\n").partition("\n")
+    first, _, text = body.strip("\n").partition("\n")
     word, *arguments = first.split() or [""]
     other = tools.get(word)
-    if tool.name != "bash" or other is None or other.body is None or not text.strip():
+    if other is None or not arguments or len(arguments) != len(_positional(other)):
         return tool, head, body
-    if not arguments or len(arguments) != len(_positional(other)):
+    holder = "ipython" if other.body is None else "bash"
+    if tool.name != holder or bool(text.strip()) == (other.body is None):
         return tool, head, body
     return other, " ".join(arguments), text
 
