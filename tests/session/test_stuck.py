@@ -369,3 +369,19 @@ def test_only_the_end_of_a_long_history_is_read(pair: Pair) -> None:
     long = Counting(history(*[pair] * 5000))
     find_loop(long)
     assert long.read <= 2 * WINDOW
+
+
+def test_an_agent_has_two_replies_to_leave_it_however_many_actions_a_reply_has() -> None:
+    def replies(count: int) -> list[Pair]:
+        pairs = history(*[ran("ls"), ran("pwd")] * count)
+        return [
+            (action.with_fields(completion=number // 2 + 1), answer) for number, (action, answer) in enumerate(pairs)
+        ]
+
+    first = find_loop(replies(3))
+    assert first is not None
+    told = first.event.with_fields(id=replies(3)[-1][0].id + 1)
+    for count, persists in ((3, False), (4, False), (5, True)):
+        loop = find_loop(replies(count))
+        assert loop is not None
+        assert loop.persists(told, replies(count)) is persists

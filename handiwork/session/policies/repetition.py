@@ -25,7 +25,7 @@ LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "cycle": 
 LONGEST_CYCLE = 4
 """The most different actions of a cycle or a mix: WINDOW has room for each three times."""
 RETRY_TEMPERATURE, PATIENCE = 0.8, 2
-"""The temperature of model calls after a detected loop, and the number of actions an agent has to leave the loop."""
+"""The temperature of model calls after a detected loop, and the number of replies an agent has to leave the loop."""
 
 _QUESTION = "{} Go on, rewind to before the loop, give it a hint, or stop."
 _SENTENCES: dict[LoopRule, str] = {
@@ -80,8 +80,11 @@ class Repetition:
         return told is None or self.first > told.id
 
     def persists(self, told: LoopEvent | None, history: Sequence[Pair]) -> bool:
-        """Return whether the agent is still in it, PATIENCE actions after the report."""
-        return told is not None and sum(action.id > told.id for action, _ in history[-PATIENCE - 1 :]) >= PATIENCE
+        """Return whether the agent is still in it, PATIENCE replies after the report."""
+        if told is None:
+            return False
+        since = takewhile(lambda pair: pair[0].id > told.id, reversed(history))
+        return len({action.completion or action.id for action, _ in islice(since, WINDOW)}) >= PATIENCE
 
 
 def find_loop(history: Sequence[Pair]) -> Repetition | None:
