@@ -34,6 +34,9 @@ SUPPORT = "support"
 LARGEST = 20_000_000
 """Bytes of all files of the bundles together."""
 
+DEPTH = 2
+"""The folders above a configuration in which its bundles are looked up, if it is in no git repository."""
+
 _PLACEHOLDER = re.compile(r'"?<(\w+)>"?')
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _OPTIONAL = re.compile(r"\[\s*(<\w+>)\s*\]")
@@ -179,7 +182,8 @@ def find_bundle(name: str, near: Path | None, hidden: Sequence[str] = ()) -> Bun
     """Return the bundle of a folder, given from the folder ``near`` or one above it, or a shipped one.
 
     A published configuration names its bundles from the root of SWE-agent's repository, like ``tools/search``, so the
-    search ends at the root of the repository that holds ``near``, and without one at ``near``. Raises SWEConfigError.
+    search ends at the root of the repository that holds ``near``, and without one DEPTH folders above ``near``. Raises
+    SWEConfigError.
     """
     path = Path(name).expanduser()
     # Joined to a folder, an absolute path stays itself.
@@ -192,9 +196,9 @@ def find_bundle(name: str, near: Path | None, hidden: Sequence[str] = ()) -> Bun
 
 
 def _up_to_root(folder: Path) -> list[Path]:
-    """Return the folder and those above it in its git repository, the nearest first."""
+    """Return the folder and those above it in its git repository, without one DEPTH, the nearest first."""
     folders = [folder, *folder.parents]
-    root = next((place for place, parent in enumerate(folders) if (parent / ".git").exists()), 0)
+    root = next((place for place, parent in enumerate(folders) if (parent / ".git").exists()), DEPTH)
     return folders[: root + 1]
 
 
