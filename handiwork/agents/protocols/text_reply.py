@@ -45,10 +45,15 @@ class TextProtocol:
 
     def instructions(self, tools: Sequence[ActionTool], *, compact: bool) -> str:
         """Return the form of a block, and each tool's block."""
-        parts = ["You act by fenced blocks in your reply. The first word after the fence names the tool:"]
+        begin = (
+            "You act by fenced blocks in your reply. The first word after the fence names the tool; options follow it:"
+        )
+        parts = [begin]
         for tool in tools:
             description = tool.tool.description.split(". ")[0].rstrip(".") if compact else tool.tool.description
-            parts.append(f"{description}:\n{_form(tool)}")
+            # Small models copy options that stand inside the block's form.
+            options = ", ".join(f"{name}=..." for name in _options(tool))
+            parts.append(f"{description}{f' (options: {options})' if options else ''}:\n{_form(tool)}")
         return "\n\n".join(parts)
 
     def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], ReplyForm | None]:
@@ -92,14 +97,11 @@ class TextProtocol:
 
 def _form(tool: ActionTool) -> str:
     arguments = tool.tool.parameters["properties"]
-    body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
-    required = tool.tool.parameters.get("required", ())
     positional = _positional(tool)
     if lists := [name for name in positional if arguments[name].get("type") == "array"]:
         fields = ", ".join(f'"{name}": [...]' if name in lists else f'"{name}": ...' for name in positional)
         return f"```{tool.name}\n{{{fields}}}\n```"
     head = [name.upper() for name in positional]
-    head += [f"[{name}=...]" for name in arguments if name not in body and name not in required]
     match tool.body:
         case str(name):
             lines = [name.upper()]
@@ -114,6 +116,13 @@ def _positional(tool: ActionTool) -> list[str]:
     """Return the required arguments that stand after the tool's name."""
     body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
     return [name for name in tool.tool.parameters.get("required", ()) if name not in body]
+
+
+def _options(tool: ActionTool) -> list[str]:
+    """Return the arguments that may stand after the tool's name as NAME=VALUE."""
+    body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
+    required = tool.tool.parameters.get("required", ())
+    return [name for name in tool.tool.parameters["properties"] if name not in body and name not in required]
 
 
 def _with_first_fence(text: str, names: Container[str]) -> str:
