@@ -23,7 +23,6 @@ from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
     AgentRejectAction,
-    BrowseURLAction,
     CmdRunAction,
     FileEditAction,
     FileWriteAction,
@@ -258,15 +257,24 @@ class TestText:
         assert isinstance(edit, FileEditAction)
         assert (edit.path, edit.old, edit.new) == ("a.py", "x = 1", "x = 2")
 
-    def test_a_block_without_its_fence_inside_a_block_of_bash_is_that_block(self) -> None:
-        (write,) = self.acts("```bash\nwrite settings.ini\n[http]\ntimeout = 5\n```")
-        assert isinstance(write, FileWriteAction)
-        assert (write.path, write.content) == ("settings.ini", "[http]\ntimeout = 5\n")
-        (browse,) = self.acts("```ipython\nbrowse tanks.html\n```")
-        assert isinstance(browse, BrowseURLAction)
-        for command in ("write settings.ini", "write a b\nc", "read a.py\nls", "echo write a\nb"):
-            (run,) = self.acts(f"```bash\n{command}\n```")
-            assert isinstance(run, CmdRunAction), command
+    @pytest.mark.parametrize(
+        ("block", "call"),
+        [
+            ("bash\nwrite a.ini\n[http]\ntimeout = 5", "write a.ini\n[http]\ntimeout = 5"),
+            ("bash\nfinish\nIt is done.", "finish\nIt is done."),
+            ("bash\nread src/a.py", "read src/a.py"),
+            ("ipython\nbrowse tanks.html", "browse tanks.html"),
+        ],
+    )
+    def test_a_block_without_its_fence_inside_a_block_of_code_is_that_block(self, block: str, call: str) -> None:
+        actions = [self.acts(f"```{text}\n```")[0].model_dump(exclude={"timestamp"}) for text in (block, call)]
+        assert actions[0] == actions[1]
+
+    @pytest.mark.parametrize("command", ["write a.ini", "write a b\nc", "read line", "read a.py\nls", "finish", "jobs"])
+    def test_other_commands_are_commands(self, command: str) -> None:
+        (run,) = self.acts(f"```bash\n{command}\n```")
+        assert isinstance(run, CmdRunAction)
+        assert run.command == command
 
     def test_the_grammar_has_the_values_that_an_argument_may_have(self) -> None:
         arguments = parameters(["size"], size={"enum": [1, "very large"]}, quiet=("boolean", "No output."))

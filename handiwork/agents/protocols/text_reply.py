@@ -161,17 +161,19 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
 def _inner(tool: ActionTool, head: str, body: str, tools: Mapping[str, ActionTool]) -> tuple[ActionTool, str, str]:
     """Return the block of another tool that a block of bash or ipython holds without its fence, else the block itself.
 
-    Models write "write PATH" and a text as if it were a command, and "browse URL" as if it were Python.
+    Models write "write PATH" and a text as if it were a command, and "browse URL" as if it were a line of Python.
     """
     first, _, text = body.strip("\n").partition("\n")
     word, *arguments = first.split() or [""]
     other = tools.get(word)
-    if other is None or not arguments or len(arguments) != len(_positional(other)):
+    if other is None or len(arguments) != len(_positional(other)):
         return tool, head, body
-    holder = "ipython" if other.body is None else "bash"
-    if tool.name != holder or bool(text.strip()) == (other.body is None):
-        return tool, head, body
-    return other, " ".join(arguments), text
+    if other.body is None:
+        # bash's own `read` takes the name of a variable; in Python two words in a row are an error.
+        is_inner = bool(arguments) and not text and (tool.name == "ipython" or not arguments[0].isidentifier())
+    else:
+        is_inner = tool.name == "bash" and bool(text.strip())
+    return (other, " ".join(arguments), text) if is_inner else (tool, head, body)
 
 
 def _meant(tool: ActionTool, body: str, tools: Sequence[ActionTool]) -> ActionTool:
