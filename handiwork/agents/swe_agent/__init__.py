@@ -43,8 +43,8 @@ RETRY_TEMPERATURES = (0.6, 1.0)
 SUBMISSION, FORFEIT = "<<SWE_AGENT_SUBMISSION>>", "###SWE-AGENT-EXIT-FORFEIT###"
 """Lines that a tool prints to end the task."""
 
-INTERRUPT = "C-c"
-"""The input that ends a program."""
+END_KEYS = ("C-c", "C-d", "C-\\")
+"""The keys that end a program, each sent if those before did not: a shell inside the shell ends by C-d."""
 
 _NO_TOOL = "command not found"
 
@@ -62,13 +62,8 @@ BASH = BundleTool(
     end_name="",
 )
 
-TEXT_FORM = """\
-Reply with a short thought, and then one command between lines of three backticks, like this:
-
-I look at the files first.
-```
-ls -a
-```"""
+TEXT_FORM = "Reply with a short thought, and then one command between two lines of three backticks, ```."
+"""Small models copy an example that stands here."""
 
 FUNCTION_FORM = "Reply with a short thought, and call exactly one tool."
 
@@ -168,9 +163,9 @@ class SWEAgent(Agent[SWENotes]):
         restore = f". {state.data.folder}/env.sh"
         done = {action.command for action, _ in pairs if isinstance(action, CmdRunAction)}
         outputs = [observation for _, observation in pairs if isinstance(observation, CmdOutputObservation)]
-        waits = [output for output in outputs if output.status in ("input", "running")]
-        if waits and INTERRUPT not in done:
-            return [CmdRunAction(command=INTERRUPT, is_input=True), *self._state_commands()]
+        newest = next((one for action, one in pairs if not is_state_command(action, self._config)), None)
+        if _is_busy(newest) and (keys := next((keys for keys in END_KEYS if keys not in done), "")):
+            return [CmdRunAction(command=keys, is_input=True), *self._state_commands()]
         is_new = any(
             output.status == "exited" or (output.command == self._config.state_command and _NO_TOOL in output.text)
             for output in outputs
@@ -353,6 +348,13 @@ def _seconds(step: SWEStep) -> float:
     if step.observation is None or not step.command:
         return 0.0
     return (step.observation.timestamp - step.action.timestamp).total_seconds()
+
+
+def _is_busy(observation: Observation | None) -> bool:
+    """Return whether a program still runs in the shell."""
+    if isinstance(observation, CmdOutputObservation):
+        return observation.status in ("input", "running")
+    return isinstance(observation, ErrorObservation) and observation.error_id == "busy"
 
 
 def _is_lost(observation: Observation | None) -> bool:

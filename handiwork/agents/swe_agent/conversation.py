@@ -131,7 +131,7 @@ def messages(
     The conventions that the session has loaded stand before the task. ``limit`` is the length of an output in
     characters, if the configuration has no smaller one.
     """
-    writer = _TemplateWriter(state, config, reply_form, min(limit, config.templates.max_observation_length))
+    writer = _TemplateWriter(state, config, form, reply_form, min(limit, config.templates.max_observation_length))
     steps = read_history(state, config)
     turns = [SWETurn(step.command, writer.output(step), step.failed) for step in steps if not step.message]
     kept = without_failures(turns)
@@ -165,13 +165,14 @@ def messages(
 class _TemplateWriter:
     """Writes the parts of the conversation by the templates."""
 
-    def __init__(self, state: State, config: SWEConfig, reply_form: str, limit: int) -> None:
+    def __init__(self, state: State, config: SWEConfig, form: str, reply_form: str, limit: int) -> None:
         self._state, self._config, self._limit = state, config, limit
         self._templates: TemplateConfig = config.templates
         docs = "\n".join(tool.docs(config.variables) for tool in config.commands) + docs_of(state)
         self._constants = {
             **config.variables,
             "command_docs": docs,
+            "form": form,
             "reply_form": reply_form,
             **dict.fromkeys(("problem_statement", "issue"), state.task),
             "max_observation_length": limit,
@@ -185,7 +186,7 @@ class _TemplateWriter:
         names = ("demonstration_template", "instance_template", "strategy_template")
         parts = [getattr(self._templates, name) for name in names]
         shown = [part for part in parts if part and not _DEMONSTRATION.search(part)]
-        text = "\n\n".join(self._render(part, variables).strip() for part in shown)
+        text = "\n\n".join(filter(None, (self._render(part, variables).strip() for part in shown)))
         task = next((a for a, _ in self._state.history if isinstance(a, MessageAction) and a.source == "user"), None)
         images = task.images if task is not None and vision else ()
         system = Message.text("system", self._render(self._templates.system_template, variables).strip())

@@ -408,3 +408,10 @@ def test_a_small_model_that_repeats_its_last_two_replies_is_asked_again(tmp_path
     assert result.outcome == "finished", result.state.last_error
     assert commands(result)[:3] == ["ls -a", "ls -a", "open calc.py"]
     assert prompt(model, 2) == prompt(model, 3) == prompt(model, 4), "the retries ask the same"
+
+
+def test_a_shell_inside_the_shell_is_ended(tmp_path: Path) -> None:
+    result, model = session(tmp_path, [block("I start `bash` now."), block("echo $PAGER"), block("submit")])
+    assert result.outcome == "finished", result.state.last_error
+    assert commands(result)[1:4] == ["C-c", "C-d", "echo $PAGER"]
+    assert prompt(model).rpartition("echo $PAGER")[2].split()[1] == "cat", "the shell is the one with the tools"
