@@ -101,8 +101,10 @@ class BrowsingAgent(Agent):
         descriptions = tuple(tool.tool for tool in described)
 
         def first(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            source = (protocol.name, small, descriptions)
-            return self._message_cache.get_or_build(0, source, lambda *_: prompt(protocol, small, described))
+            def build(*_: object) -> Iterator[Message]:
+                return prompt(protocol, small, described)
+
+            return self._message_cache.get_or_build(0, (protocol.name, small, descriptions), build)
 
         view = readable(state, _WHOLE_SMALL if small else _WHOLE, as_lines=as_lines)
         choose = partial(protocol_of, short=True)
