@@ -55,16 +55,18 @@ def _changes(*lines: str) -> Judge:
     return judge
 
 
-def _outputs(name: str, part: str, *, changed: bool = False) -> Judge:
-    """Return the judge of a task whose output ``name`` has ``part`` in it; without ``changed`` no file may change."""
+def _outputs(name: str, part: str) -> Judge:
+    """Return the judge of a task that changes no file, whose output ``name`` has ``part`` in any case of letters."""
 
     def judge(result: RunResult) -> str:
         value = str(result.state.outputs.get(name, ""))
-        if result.diff and not changed:
+        if result.diff:
             return "it changed files"
         if not value:
             return _ended(result) or f"its {name} is empty"
-        return _ended(result) or ("" if part in value else f"its {name} is {value[:200]!r}, without {part!r}")
+        return _ended(result) or (
+            "" if part.lower() in value.lower() else f"its {name} is {value[:200]!r}, without {part!r}"
+        )
 
     return judge
 
@@ -113,7 +115,12 @@ TASKS: Mapping[str, AgentTask] = {
         _outputs("message", "8638"),
         {"prices.py": "def price_of_chairs(count):\n    '''Return the price of chairs.'''\n    return 1234 * count\n"},
     ),
-    "CommitWriterAgent": AgentTask("Write it.", _outputs("message", "", changed=False), _ADD, ("calc.py",)),
+    "CommitWriterAgent": AgentTask(
+        "Write it.",
+        _outputs("message", "umbrella"),
+        {"umbrellas.py": "UMBRELLAS = 12\n\n\ndef umbrellas_left(lent):\n    return UMBRELLAS - lent\n"},
+        ("umbrellas.py",),
+    ),
     "ManagerAgent": AgentTask(_ARITHMETIC, _outputs("message", "44323")),
     "MathAgent": AgentTask("What is 127 * 349?", _outputs("answer", "44323")),
     "PostgresAgent": AgentTask("Add a column email to users in postgresql://nobody@127.0.0.1:1/none.", _rejected),

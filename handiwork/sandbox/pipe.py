@@ -24,11 +24,13 @@ class PipeError(SandboxError):
 class Pipe:
     """A running program: ``lines`` reads its stdout, ``write`` writes to its stdin.
 
-    ``errors`` is the end of its stderr so far, ``exit_code`` its exit code once it has ended, negative for a signal.
+    ``errors`` is the end of its stderr so far, and ``on_errors`` is called with each piece of it. ``exit_code`` is its
+    exit code once it has ended, negative for a signal.
     """
 
     def __init__(self, pieces: AsyncIterator[dict[str, Any]], write: Callable[[bytes], Awaitable[None]]) -> None:
         self.errors = ""
+        self.on_errors: Callable[[str], None] = lambda _: None
         self.exit_code: int | None = None
         self._pieces, self._write = pieces, write
 
@@ -49,6 +51,7 @@ class Pipe:
                         raise PipeError(f"the program printed a line of more than {LINE_LIMIT} characters.")
                 case {"err": str(text)}:
                     self.errors = (self.errors + text)[-ERRORS_KEPT:]
+                    self.on_errors(text)
                 case {"exit": int(code)}:
                     self.exit_code = code
                     return

@@ -32,6 +32,7 @@ from handiwork.session.approval.shell_commands import reader_names
 from handiwork.session.config import SessionConfig, config_of
 from handiwork.session.conventions import Conventions, install_skills
 from handiwork.session.mcp.connection import MCPOptions
+from handiwork.session.mcp.server_log import ServerLog
 from handiwork.session.mcp.servers import MCPServers
 from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session
@@ -263,7 +264,12 @@ def _open(
         return sandbox_of(store, child, config, egress, watch, snapshots=False, skills=skills)
 
     def make_mcp(sandbox: Callable[[], Awaitable[Sandbox]]) -> MCPServers | None:
-        options = MCPOptions(secrets, recorded_egress(log, allowed), store.blobs.put)
+        options = MCPOptions(
+            secrets,
+            recorded_egress(log, allowed),
+            store.blobs.put,
+            lambda server: ServerLog(folder, server, store.redactor),
+        )
         return MCPServers(config.mcp, options, sandbox, lambda text: watch(Status(text))) if config.mcp else None
 
     files, workspace = config.files(folder), Path(config.workspace)

@@ -31,10 +31,18 @@ def read_text_bytes(path: str) -> bytes:
         with open(descriptor, "rb") as file:
             data = file.read()
     except OSError as error:
-        raise SkillError(f"{path}: {error.strerror or error}.") from None
+        raise SkillError(dangling_link(path) or f"{path}: {error.strerror or error}.") from None
     if b"\0" in data[:_SNIFFED]:
         raise SkillError(f"{path} is a binary file, not text.")
     return data
+
+
+def dangling_link(path: str) -> str:
+    """Return the error about a path that is a link to nothing, "" for any other path."""
+    if not os.path.islink(path) or os.path.exists(path):
+        return ""
+    target = os.readlink(path)
+    return f"{path} is a dangling link: its target {target} does not exist. Create the target, or remove the link."
 
 
 def write_bytes(path: str, data: bytes) -> None:

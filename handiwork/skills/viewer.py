@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .files import absolute, decoded, lines_of, read_text_bytes, write_bytes
+from .files import absolute, dangling_link, decoded, lines_of, read_text_bytes, write_bytes
 from .tools import SkillError
 
 WINDOW, LARGEST_WINDOW = 100, 300
@@ -21,15 +21,17 @@ class _Viewer:
     window = WINDOW
 
 
-def open_file(path: str, line_number: int = 1, context_lines: int = 100) -> None:
+def open_file(path: str, line_number: int | None = 1, context_lines: int | None = 100) -> None:
     """Open a text file and show `context_lines` lines (at most 300) around `line_number`.
 
     Args:
         path: The file, absolute or from the current directory.
-        line_number: The line in the middle of the window, from 1.
-        context_lines: The number of lines to show.
+        line_number: The line in the middle of the window, from 1; 1 for None.
+        context_lines: The number of lines to show; 100 for None.
     """
     file = absolute(path)
+    line_number = 1 if line_number is None else line_number
+    context_lines = WINDOW if context_lines is None else context_lines
     lines = lines_of(read_text_bytes(file))
     _check_line(line_number, max(1, len(lines)), file)
     _Viewer.path, _Viewer.line = file, line_number
@@ -60,7 +62,7 @@ def create_file(filename: str) -> None:
     """Make a new empty file, with its directories, and open it."""
     file = absolute(filename)
     if os.path.lexists(file):
-        raise SkillError(f"{file} exists already: open it instead.")
+        raise SkillError(dangling_link(file) or f"{file} exists already: open it instead.")
     write_bytes(file, b"")
     _Viewer.path, _Viewer.line, _Viewer.window = file, 1, WINDOW
     print(window_text(file, [], 1, WINDOW))

@@ -25,10 +25,12 @@ from handiwork.events.action import (
     AgentRejectAction,
     BrowseInteractiveAction,
     BrowseURLAction,
+    MCPCallAction,
     MessageAction,
 )
 from handiwork.events.base import Action, Event, Part
 from handiwork.events.observation import BrowserOutputObservation, ErrorObservation
+from handiwork.events.record import MCPServerEvent, MCPTool
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities, Completion, Message
@@ -83,6 +85,15 @@ async def asked(state: State, can: Capabilities = NATIVE) -> list[Message]:
     llm = RecordingLLM([finish], can)
     await BrowsingAgent(llm).step(state)
     return list(llm.requests[-1])
+
+
+async def test_it_calls_tools_of_mcp_servers() -> None:
+    ready = MCPServerEvent(server="mail", state="ready", tools=(MCPTool(name="search", description="Find letters."),))
+    state = state_of(task(), ready, *saw("noop(0)"))
+    reply = call("mcp_call", server="mail", tool="search", arguments={})
+    assert isinstance(await next_of(state, reply), MCPCallAction)
+    system = (await asked(state, TEXT))[0]
+    assert "- mail search: Find letters" in (system.content[0].text or "")
 
 
 class TestBeginning:

@@ -56,7 +56,7 @@ def test_a_file_is_an_agent_and_knowledge_is_told(program: Program) -> None:
 
 @pytest.mark.slow
 async def test_the_check_of_agents_with_a_live_model(program: Program) -> None:
-    server = StandIn([Reply(content="", tool_calls=()), end(answer="44323"), end(message="Add calc.add")])
+    server = StandIn([Reply(content="", tool_calls=()), end(answer="44323"), end(message="Count umbrellas")])
     server.replies[0] = Reply.model_validate({"tool_calls": [{"name": "ipython", "arguments": {"code": "127 * 349"}}]})
     async with serving(server):
         arguments = ("agents", "--check", "CommitWriter", "MathAgent", "VerifierAgent")

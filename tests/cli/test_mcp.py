@@ -157,7 +157,7 @@ def test_check_lists_tools_and_shows_why_a_server_fails(program: Program) -> Non
     assert checked.returncode == 2
     assert "has no MCP server" in checked.stderr
     table = f'command = "{sys.executable}"\nargs = ["-I", "{SMALL}"'
-    program.settings.write_text(f'[mcp.good]\n{table}]\n[mcp.bad]\n{table}, "--broken"]\n')
+    program.settings.write_text(f'[mcp.good]\n{table}, "--chatty"]\n[mcp.bad]\n{table}, "--broken"]\n')
     checked = program("mcp", "check", "--sandbox", "none")
     assert checked.returncode == 1
     assert "good  ready, 9 tools" in checked.stdout
@@ -165,9 +165,17 @@ def test_check_lists_tools_and_shows_why_a_server_fails(program: Program) -> Non
     assert "bad  failed\n  its program ended with exit code 1\n  the configuration is missing\n" in checked.stdout
     assert program("sessions").stdout == ""
 
-    ran = program.run(finish())
+    echo = {"name": "mcp_call", "arguments": {"server": "good", "tool": "echo", "arguments": {"text": "hello"}}}
+    ran = program.run({"tool_calls": [echo]}, finish(), flags=("--confirm", "never"))
     assert "mcp: good is ready, 9 tools" in ran.stdout
     assert "mcp: bad failed: its program ended with exit code 1" in ran.stdout
     status = program("mcp", "status")
     assert "good  ready, 9 tools" in status.stdout
     assert "the configuration is missing" in status.stdout
+    assert "the configuration is missing\n" in program("mcp", "log", "bad").stdout
+    good = program("mcp", "log", "good").stdout
+    assert "\ncalled with {'text': 'hello'}\n" in good, "without the escape sequence before it"
+    assert '[warning small] {"text": "hello"}\n' in good
+    missing = program("mcp", "log", "other")
+    assert missing.returncode == 2
+    assert "it has logs of: bad, good" in missing.stderr

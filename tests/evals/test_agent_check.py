@@ -29,6 +29,8 @@ def test_a_task_that_is_done() -> None:
     assert verdict_of("PostgresAgent", ("reject", {"reason": "no server"})) == ("rejected", "")
     typo = ("edit", {"path": "README.md", "old": "calculater", "new": "calculator"})
     assert verdict_of("TypoFixerAgent", typo, ("finish", {"summary": "one"})) == ("finished", "")
+    message = ("finish", {"message": "Count the umbrellas that are left"})
+    assert verdict_of("CommitWriterAgent", message) == ("finished", "")
 
 
 def test_why_a_task_is_not_done() -> None:
@@ -42,6 +44,8 @@ def test_why_a_task_is_not_done() -> None:
     assert (outcome, problem) == ("rejected", "rejected: too hard")
     assert verdict_of("PostgresAgent", done)[1].startswith("it did not reject a task that cannot be done: finished")
     assert verdict_of("CommitWriterAgent", ("finish", {"message": ""}))[1] == "its message is empty"
+    vague = ("finish", {"message": "Update files"})
+    assert verdict_of("CommitWriterAgent", vague)[1] == "its message is 'Update files', without 'umbrella'"
 
 
 def test_an_agent_of_another_package_has_to_finish(tmp_path: Any) -> None:

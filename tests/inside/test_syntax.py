@@ -34,6 +34,8 @@ async def test_a_write_tells_of_the_first_error(client: Client) -> None:
         ),
         ("d.js", "function f() {\n  return (1;\n}\n", "line 2: ')' is missing"),
         ("e.json", '{"a": 1\n "b": 2}', "line 2: Expecting ',' delimiter"),
+        ("l.toml", "a = 1\nb = [1, 2\n", "line 2: Unclosed array"),
+        ("m.toml", "[a]\nb 1\n", "line 2: Expected '=' after a key in a key/value pair"),
         ("f.sh", "if true; then\n  echo\n", "line 3: syntax error: unexpected end of file"),
         ("g.py", "x = 1\nprint(undefined)\n", ""),
         ("h.py", "type X = int\nclass A[T]: pass\n", ""),
@@ -111,7 +113,7 @@ def test_the_language_is_known_by_name_or_first_line(path: str, source: bytes, l
     assert language_of(path, source) == language
 
 
-@given(st.binary(max_size=300), st.sampled_from(["a.py", "a.json", "a.txt"]))
+@given(st.binary(max_size=300), st.sampled_from(["a.py", "a.json", "a.toml", "a.txt"]))
 def test_no_file_breaks_the_check(source: bytes, path: str) -> None:
     assert all(problem.line >= 0 for problem in syntax_problems(path, source))
 

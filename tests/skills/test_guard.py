@@ -24,15 +24,16 @@ GOOD = {
     "a.cs": "class A {\n  int F() {\n    return 1;\n  }\n}\n",
     "a.sh": "#!/bin/bash\nif true; then\n  echo 1\nfi\n",
     "a.json": '{\n  "a": [1, 2],\n  "b": 1\n}\n',
+    "a.toml": "[a]\nb = [1, 2]\n",
 }
 
 
 @pytest.mark.parametrize("name", GOOD)
 def test_a_bracket_left_open_is_refused_in_every_language(folder: Path, name: str) -> None:
     (folder / name).write_text(GOOD[name])
-    old, new = {"a.sh": ("\nfi\n", "\n"), "a.rb": ("\nend\n", "\n"), "a.json": ("[1, 2]", "[1, 2")}.get(
-        name, ("1" if "1" in GOOD[name] else "return ", "(1" if "1" in GOOD[name] else "return (")
-    )
+    list_left_open = ("[1, 2]", "[1, 2")
+    special = {"a.sh": ("\nfi\n", "\n"), "a.rb": ("\nend\n", "\n"), "a.json": list_left_open, "a.toml": list_left_open}
+    old, new = special.get(name, ("1" if "1" in GOOD[name] else "return ", "(1" if "1" in GOOD[name] else "return ("))
     with pytest.raises(SkillError, match="was left as it was"):
         edit_file_by_replace(name, old, new)
     assert (folder / name).read_text() == GOOD[name]
@@ -84,6 +85,7 @@ def test_errors_of_python(folder: Path, before: str, old: str, new: str, error: 
         ("a.c", "int f( { return 1; }\n", "1", "2"),
         ("tsconfig.json", '{"a": 1}\n', "1}", "1, // one\n}"),
         ("a.txt", "(\n", "(", "(("),
+        ("a.toml", "a = \nb = 1\n", "1", "2"),
         ("a.py", "x = 1\n", "x = 1", ""),
     ],
 )

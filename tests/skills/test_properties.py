@@ -24,10 +24,13 @@ from handiwork.skills import (
     goto_line,
     insert_content_at_line,
     open_file,
+    parse_audio,
     parse_docx,
+    parse_image,
     parse_latex,
     parse_pdf,
     parse_pptx,
+    parse_video,
     parse_xlsx,
     scroll_down,
     scroll_up,
@@ -202,8 +205,8 @@ def test_each_edit_follows_links_and_keeps_them(folder: Path, name: str) -> None
     for broken in ("three", "four", "real", "missing", "a\0b"):
         with pytest.raises(SkillError):
             EDITS[name](broken)
-    for taken in ("three", "four", "real", "one"):
-        with pytest.raises(SkillError, match="exists already"):
+    for taken, reason in (("three", "dangling"), ("four", "dangling"), ("real", "exists"), ("one", "exists")):
+        with pytest.raises(SkillError, match=reason):
             create_file(taken)
 
 
@@ -245,4 +248,44 @@ def test_no_document_breaks_a_reader(place: Path, data: bytes, head: bytes) -> N
         except SkillError as error:
             refusal = str(error)
         assert "\n" not in refusal
+    assert file.read_bytes() == head + data
+
+
+HEADS = [
+    b"",
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    b"\xff\xd8\xff\xe0\0\x10JFIF\0",
+    b"GIF89a",
+    b"RIFF\x24\0\0\0WAVEfmt ",
+    b"RIFF\x24\0\0\0WEBPVP8 ",
+    b"\0\0\0\x18ftypmp42",
+]
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
+@given(data=st.binary(max_size=60), head=st.sampled_from(HEADS))
+def test_no_picture_or_sound_breaks_a_reader(place: Path, data: bytes, head: bytes) -> None:
+    """A video is refused here without a look at it: it needs the sandbox's browser."""
+    file = place / "media"
+    file.write_bytes(head + data)
+    asked: list[tuple[bytes, str]] = []
+
+    def ask(prompt: str, content: bytes, media_type: str) -> tuple[str, str]:
+        asked.append((content, media_type))
+        return "an answer", ""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tools, "_ask", ask)
+        for read in (parse_image, parse_audio, parse_video):
+            try:
+                said = printed(read, str(file))
+            except SkillError as error:
+                said = f"{error}\n"
+            assert said.count("\n") == 1
+    for content, media_type in asked:
+        if media_type.startswith("audio/"):
+            assert content == head + data
+        else:
+            assert content.startswith({"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8"}[media_type])
     assert file.read_bytes() == head + data

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.skills import create_file, goto_line, open_file, scroll_down, scroll_up
+from handiwork.skills import append_file, create_file, goto_line, open_file, scroll_down, scroll_up
 from handiwork.skills.files import lines_of
 from handiwork.skills.tools import SkillError
 from handiwork.skills.viewer import window_text
@@ -62,6 +63,12 @@ def test_a_window_has_1_to_300_lines(folder: Path, capsys: pytest.CaptureFixture
     assert len(shown(capsys.readouterr().out)) == lines
 
 
+def test_none_stands_for_the_defaults(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_lines(folder / "a.txt", 1000)
+    open_file("a.txt", None, None)
+    assert shown(capsys.readouterr().out) == list(range(1, 101))
+
+
 @given(st.integers(0, 400), st.integers(1, 400), st.integers(1, 300))
 def test_every_window_has_its_line_and_adds_up(count: int, line: int, window: int) -> None:
     lines = [b"x\n"] * count
@@ -98,7 +105,7 @@ def test_what_cannot_be_shown_is_said(folder: Path) -> None:
         (("missing.txt",), "No such file"),
         (("binary",), "binary"),
         (("pipe",), "no regular file"),
-        (("dangling",), "No such file"),
+        (("dangling",), "dangling link: its target nowhere does not exist"),
         ((".",), "is a directory"),
         (("a.txt", 4), "lines 1 to 3"),
         (("a.txt", 0), "lines 1 to 3"),
@@ -115,3 +122,11 @@ def test_a_new_file_is_empty_and_open(folder: Path, capsys: pytest.CaptureFixtur
     assert "a.txt (0 lines total)" in capsys.readouterr().out
     with pytest.raises(SkillError, match="exists already"):
         create_file("new/deep/a.txt")
+
+
+def test_a_dangling_link_is_named_by_every_skill(folder: Path) -> None:
+    (folder / "dangling").symlink_to("nowhere")
+    for skill in (open_file, create_file, partial(append_file, content="x")):
+        with pytest.raises(SkillError, match="dangling link: its target nowhere does not exist"):
+            skill("dangling")
+    assert not (folder / "nowhere").exists()

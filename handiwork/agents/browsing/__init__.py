@@ -14,9 +14,10 @@ from handiwork.agents.base import Agent, Step
 from handiwork.agents.browsing import free
 from handiwork.agents.browsing.page_history import acts_since_message, changes_nothing_again, newest_page, readable
 from handiwork.agents.browsing.prompt import prompt
-from handiwork.agents.browsing.toolset import tools_on
+from handiwork.agents.browsing.toolset import TOOLS, tools_on
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import (
@@ -33,7 +34,7 @@ from handiwork.llm.types import Message
 ERRORS = 5
 """Failures in a row after which the agent gives up."""
 STEPS = 60
-"""Acts in the browser after a message of the user, after which the agent gives up."""
+"""Acts after a message of the user, in the browser or by an MCP server, after which the agent gives up."""
 RETRY_TEMPERATURE = 0.8
 """The temperature of a second call, if the reply repeats an act that changed nothing."""
 LOOK = "noop(0)"
@@ -69,6 +70,7 @@ class BrowsingAgent(Agent):
 
     description = "Works in the web browser: reads pages, fills in forms, finds answers."
     inputs, outputs = BrowsingInputs, BrowsingOutputs
+    uses_mcp = True
     pictures: ClassVar[bool] = False
 
     def reset(self) -> None:
@@ -94,13 +96,19 @@ class BrowsingAgent(Agent):
         as_lines = small or protocol is not NATIVE
         page = newest_page(state)
         tree, dialog = (page.text, bool(page.dialog)) if page else ("", False)
-        tools = tools_on(tree, enumerated=protocol is JSON, dialog=dialog)
+        tools = with_mcp(tools_on(tree, enumerated=protocol is JSON, dialog=dialog), state)
+        described = with_mcp(TOOLS, state)
+        descriptions = tuple(tool.tool for tool in described)
+
+        def first(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
+            def build(*_: object) -> Iterator[Message]:
+                return prompt(protocol, small, described)
+
+            return self._message_cache.get_or_build(0, (protocol.name, small, descriptions), build)
+
         view = readable(state, _WHOLE_SMALL if small else _WHOLE, as_lines=as_lines)
         choose = partial(protocol_of, short=True)
-        return await ask(self.llm, view, self._message_cache, self._prompt, tools, temperature, choose=choose)
-
-    def _prompt(self, protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-        return self._message_cache.get_or_build(0, (protocol, small), prompt)
+        return await ask(self.llm, view, self._message_cache, first, tools, temperature, choose=choose)
 
     def _follows(self, state: State) -> Action | None:
         """Return the next action if it needs no model call."""
@@ -135,6 +143,7 @@ class VisualBrowsingAgent(BrowsingAgent):
 
     description = "Works in the web browser with screenshots too; needs a model with vision."
     pictures = True
+    uses_mcp = False  # its replies are calls of the browser alone
 
 
 def address_in(task: str, workspace: str) -> str:

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from handiwork.agents.browsing.choices import page_lines
 from handiwork.agents.state import State
-from handiwork.events.action import BrowseInteractiveAction, BrowseURLAction, MessageAction
+from handiwork.events.action import BrowseInteractiveAction, BrowseURLAction, MCPCallAction, MessageAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import BrowserOutputObservation
 
@@ -23,9 +23,9 @@ def newest_page(state: State) -> BrowserOutputObservation | None:
 
 
 def acts_since_message(state: State) -> list[Pair]:
-    """Return the agent's acts in the browser since the user's last message, the newest first."""
+    """Return the agent's acts, in the browser or by an MCP server, since the user's last message, the newest first."""
     recent = takewhile(lambda pair: not _is_users(pair[0]), reversed(state.history))
-    return [pair for pair in recent if isinstance(pair[0], BrowseInteractiveAction | BrowseURLAction)]
+    return [pair for pair in recent if isinstance(pair[0], BrowseInteractiveAction | BrowseURLAction | MCPCallAction)]
 
 
 def readable(state: State, whole: int, *, as_lines: bool) -> State:

@@ -6,11 +6,11 @@ Small models follow examples better than instructions.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from handiwork.agents.browsing.toolset import TOOLS
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ModelReply, ReplyProtocol
+from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.llm.types import Message, ToolCall
 
 _CONTACTS = "url: http://mail.example/contacts\n\nEve Moss\n- [4] link 'Home'\n- [9] button 'Delete'\nYour message\n"
@@ -55,10 +55,10 @@ _CONVERSATION = (
 """Two tasks: the user's message, the page, and the reply's thought, tool and arguments."""
 
 
-def prompt(protocol: ReplyProtocol, small: bool) -> Iterator[Message]:
-    """Yield the messages for a protocol, and for a ``small`` window or not."""
+def prompt(protocol: ReplyProtocol, small: bool, tools: Sequence[ActionTool]) -> Iterator[Message]:
+    """Yield the messages for a protocol with the tools, and for a ``small`` window or not."""
     template = "browsing/compact" if small else "browsing/system"
-    instructions = protocol.instructions(TOOLS, compact=small)
+    instructions = protocol.instructions(tools, compact=small)
     native = protocol is NATIVE
     yield Message.text("system", render(template, instructions=instructions, native=native, lines=not native))
     if small and not native:

@@ -15,6 +15,7 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ask
+from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction
@@ -27,6 +28,7 @@ class ManagerAgent(Agent):
     """Delegates all work: its tools are the micro agents of the user and of packages, with their inputs."""
 
     description = "Chooses among the micro agents, and delegates the task or its parts to them."
+    uses_mcp = True
 
     def reset(self) -> None:
         """Clear the message cache and read the micro agents."""
@@ -36,16 +38,18 @@ class ManagerAgent(Agent):
 
     async def step(self, state: State) -> Step:
         """Ask the model which agent is next, or for the end."""
+        tools = with_mcp(self._tools, state)
+        descriptions = tuple(tool.tool for tool in tools)
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             def build(*_: object) -> Iterable[Message]:
-                instructions = protocol.instructions(self._tools, compact=small)
+                instructions = protocol.instructions(tools, compact=small)
                 text = render("manager/system", instructions=instructions, native=protocol is NATIVE)
                 yield Message.text("system", text)
 
-            return self._message_cache.get_or_build(-1, (protocol.name, small), build)
+            return self._message_cache.get_or_build(-1, (protocol.name, small, descriptions), build)
 
-        return await ask(self.llm, state, self._message_cache, prompt, self._tools)
+        return await ask(self.llm, state, self._message_cache, prompt, tools)
 
 
 def delegation_tool(micro: MicroFile) -> ActionTool:

@@ -45,6 +45,7 @@ def serve(
     handiwork mcp --http 8643       the same at an address, for programs that have the token it prints
     handiwork mcp check             start your MCP servers and list their tools
     handiwork mcp status 3fa9       the MCP servers of a session
+    handiwork mcp log time          the log of one of them
     """
     if context.invoked_subcommand is not None:
         return
@@ -69,6 +70,14 @@ def serve(
 @command(app, "mcp:show_status")
 def status(session: Session = None) -> None:
     """Show the state of a session's MCP servers, and the end of the stderr of one that failed."""
+
+
+@command(app, "mcp:show_log")
+def log(
+    server: Annotated[str, typer.Argument(metavar="SERVER", help="The server's name in your settings.")],
+    session: Session = None,
+) -> None:
+    """Show the end of an MCP server's log in a session: its stderr and the messages that it logs."""
 
 
 @command(app, "mcp:check_servers")
@@ -101,6 +110,26 @@ async def show_status(session: str | None) -> Exit:
         say(f"session {log.id} has started no MCP server")
     for event in newest.values():
         _print(event)
+    return Exit.FINISHED
+
+
+async def show_log(server: str, session: str | None) -> Exit:
+    """Print the end of a server's log."""
+    from handiwork.cli.commands.sessions import find
+    from handiwork.cli.errors import say
+    from handiwork.cli.terminal.sanitize import plain
+    from handiwork.log.store import Store
+    from handiwork.paths import data_dir
+    from handiwork.session.mcp.server_log import logged_servers, read_log
+    from handiwork.session.storage.layout import session_dir
+
+    async with Store.open(data_dir()) as store:
+        folder = session_dir(data_dir(), (await find(store, session)).id)
+    names = logged_servers(folder)
+    if server not in names:
+        say(f"session {folder.name} has no log of an MCP server {server}; it has logs of: {', '.join(names) or 'none'}")
+        return Exit.USAGE
+    typer.echo(plain(read_log(folder, server)), nl=False)
     return Exit.FINISHED
 
 

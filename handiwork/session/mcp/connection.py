@@ -18,6 +18,7 @@ from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.pipe import Pipe
 from handiwork.session.mcp.results import SaveBytes, observation_of, tools_of
+from handiwork.session.mcp.server_log import ServerLog
 from handiwork.session.secrets import Secrets
 from handiwork.settings import SECRET_REFERENCE, MCPServerSettings
 
@@ -50,11 +51,15 @@ class MCPServerError(Exception):
 
 @dataclass(frozen=True)
 class MCPOptions:
-    """The options that a session's connections share. ``egress`` decides about addresses, ``save`` stores blobs."""
+    """The options that a session's connections share.
+
+    ``egress`` decides about addresses, ``save`` stores blobs, ``make_log`` makes the log of a server.
+    """
 
     secrets: Secrets
     egress: Egress | None
     save: SaveBytes
+    make_log: Callable[[str], ServerLog]
 
 
 @dataclass
@@ -92,6 +97,7 @@ class Connection:
         self.name = name
         self._settings, self._options = settings, options
         self._sandbox, self._report = sandbox, report
+        self._log = options.make_log(name)
         self._run: _Run | None = None
         self._starts = 0
         self._calls: set[asyncio.Task[Observation]] = set()
@@ -166,10 +172,12 @@ class Connection:
 
     async def _serve(self, run: _Run) -> None:
         """Keep the server and its client until it ends or is closed."""
+        self._log.begin()
         try:
             async with asyncio.timeout(START) as limit:
                 client_type = await asyncio.to_thread(_import_client)
-                async with client_type(self._streams(run)) as client:
+                streams = self._streams(run)
+                async with client_type(streams, logging_callback=self._log.message, log_level="info") as client:
                     tools, note = tools_of(await _listed(client))
                     limit.reschedule(None)
                     self._report(MCPServerEvent(server=self.name, state="ready", tools=tools, content=note))
@@ -181,6 +189,7 @@ class Connection:
             if not run.closing.is_set():
                 self._report(self._event(run, "ended", self._ending(run, with_errors=False)))
         finally:
+            self._log.end()
             run.ended.set()
             if not run.client.done():
                 run.client.set_exception(MCPServerError("it was closed"))
@@ -224,6 +233,7 @@ class Connection:
             pipe_transport(pipe, run.end) as streams,
         ):
             run.pipe = pipe
+            pipe.on_errors = self._log.write
             yield streams
 
     def _resolved(self, text: str) -> str:

@@ -1,7 +1,7 @@
 """An MCP server of the standard library alone, which starts quickly: run it with the options below.
 
 --begun FILE creates FILE as it starts; --after FILES answers nothing before these exist; --log FILE gets a line for
-each message; --broken ends at once with a message on stderr.
+each message; --broken ends at once with a message on stderr; --chatty logs each call, on stderr and by a message.
 """
 
 import argparse
@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("--after", nargs="*", default=[])
     parser.add_argument("--log")
     parser.add_argument("--broken", action="store_true")
+    parser.add_argument("--chatty", action="store_true")
     options = parser.parse_args()
     if options.begun:
         open(options.begun, "w").close()
@@ -97,6 +98,11 @@ def main() -> None:
         if options.log:
             with open(options.log, "a") as log:
                 log.write(f"{request.get('method')}\n")
+        if options.chatty and request.get("method") == "tools/call":
+            arguments = request["params"]["arguments"]
+            os.write(2, f"\x1b]0;title\x07called with {arguments}\n".encode())
+            params = {"level": "warning", "logger": "small", "data": arguments}
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": params}) + "\n")
         if "id" in request:
             result = answer(request)
             error = {"error": {"code": -32601, "message": "unknown"}}

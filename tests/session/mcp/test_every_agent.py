@@ -11,6 +11,7 @@ import pytest
 from handiwork.events.observation import ErrorObservation, MCPCallObservation, MCPToolsObservation
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities
+from handiwork.session.user_events import approval
 from tests.session.bench import call, finish
 from tests.session.mcp.bench import Sessions, mcp_call, small
 
@@ -29,6 +30,15 @@ def act(name: str, **arguments: Any) -> str:
 
 
 NATIVE, TEXT = Capabilities(), Capabilities(tools=False)
+OUTPUTS: dict[str, dict[str, Any]] = {
+    "CommitWriterAgent": {"message": "it"},
+    "MathAgent": {"answer": "it"},
+    "PostgresAgent": {"message": "it"},
+    "RepoStudyAgent": {"summary": "it"},
+    "StudyRepoForTaskAgent": {"summary": "it"},
+    "TypoFixerAgent": {"summary": "it"},
+    "VerifierAgent": {"completed": True, "summary": "it"},
+}
 WAYS: dict[str, tuple[str, Capabilities, list[Reply | str]]] = {
     "planner": (
         "PlannerAgent",
@@ -36,6 +46,7 @@ WAYS: dict[str, tuple[str, Capabilities, list[Reply | str]]] = {
         [call("plan_task", goal="Ask"), LOOK, ECHO, call("modify_task", task_id="0", state="completed"), finish()],
     ),
     "monologue": ("MonologueAgent", NATIVE, [LOOK, ECHO, finish()]),
+    "manager": ("ManagerAgent", NATIVE, [LOOK, ECHO, finish()]),
     "swe": ("SWEAgent", NATIVE, [LOOK, ECHO, call("submit")]),
     "swe in text": (
         "SWEAgent",
@@ -79,6 +90,20 @@ async def test_an_agent_looks_a_tool_up_and_calls_it(sessions: Sessions, way: st
         assert "Usage: mcp_call <server> <tool> <arguments>" in errors[0]
         assert "must be a JSON object, not 'not JSON'" in errors[1]
         assert "Usage: mcp_call" not in requests[-1], "failed turns are dropped after a success"
+
+
+@pytest.mark.parametrize("agent", OUTPUTS)
+async def test_a_micro_agent_of_the_hub_calls_them_after_an_approval(sessions: Sessions, agent: str) -> None:
+    replies = [ECHO, call("finish", **OUTPUTS[agent])]
+    session = await sessions.open({"a": small()}, replies, agent=agent, confirmation="risky")
+    async with session.hold_lease():
+        state = await session.run()
+        assert state.agent_state == "awaiting_user_confirmation"
+        assert not sessions.all(MCPCallObservation)
+        await session.log.append(approval(state.pending[0], True, "", False))
+        state = await session.run()
+    assert state.agent_state == "finished", state.last_error
+    assert [called.content for called in sessions.all(MCPCallObservation)] == ["it's me"]
 
 
 @pytest.mark.parametrize(("tools", "has_it"), [("", True), ("tools: [bash]\n", False), ("tools: [mcp]\n", True)])

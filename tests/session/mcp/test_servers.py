@@ -28,8 +28,10 @@ from handiwork.llm.types import Capabilities, Completion
 from handiwork.sandbox.pipe import LINE_LIMIT
 from handiwork.session.approval.rules import ExecutionContext, matches, needs_approval, rule_for
 from handiwork.session.mcp.connection import STARTS
+from handiwork.session.mcp.server_log import logged_servers, read_log
 from handiwork.session.open import reopen
 from handiwork.session.session import Session
+from handiwork.session.storage.layout import session_dir
 from handiwork.session.user_events import approval
 from handiwork.settings import load
 from tests.session.bench import bash, call, finish
@@ -147,6 +149,23 @@ async def test_a_server_that_does_not_start_is_told_with_its_stderr(sessions: Se
     for event in sessions.events:
         state.apply(event)
     assert "- broken cannot be used: its program ended" in with_mcp((), state)[1].tool.description
+
+
+async def test_each_server_has_a_log_without_secrets(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "an0ther-secret-value")
+    servers = {"a": small("--chatty"), "b": small("--broken")}
+    replies = [mcp_call("a", "echo", text="an0ther-secret-value"), finish()]
+    session = await sessions.open(servers, replies, secrets=("MY_TOKEN",))
+    async with session.hold_lease():
+        await session.run()
+    await session.close()
+    folder = session_dir(sessions.data, session.id)
+    assert logged_servers(folder) == ["a", "b"]
+    log = read_log(folder, "a")
+    assert log.startswith("--- started at ")
+    assert "called with {'text': '[secret MY_TOKEN]'}\n" in log
+    assert '[warning small] {"text": "[secret MY_TOKEN]"}\n' in log
+    assert "the configuration is missing" in read_log(folder, "b")
 
 
 async def test_unknown_servers_and_tools_are_named(sessions: Sessions) -> None:

@@ -31,8 +31,8 @@ TASKS = "tasks"
 
 COIN = ("dev", "test")
 SPECIALISTS = (
-    *("CoderAgent", "CommitWriterAgent", "ManagerAgent", "MathAgent", "PostgresAgent", "RepoStudyAgent"),
-    *("StudyRepoForTaskAgent", "TypoFixerAgent", "VerifierAgent"),
+    *("BrowsingAgent", "CodeNavAgent", "CoderAgent", "CommitWriterAgent", "ManagerAgent", "MathAgent"),
+    *("PostgresAgent", "RepoStudyAgent", "StudyRepoForTaskAgent", "TypoFixerAgent", "VerifierAgent"),
 )
 """The agents whose tasks are splits."""
 
@@ -102,7 +102,7 @@ class Everyday(Benchmark):
     name = "everyday"
     title = "Everyday tasks"
     size = (
-        "nine of each of 17 kinds, about half of them in each of dev and test; three for each of nine agents of the hub"
+        "nine of each of 17 kinds, about half of them in each of dev and test; three for each of 11 agents of the hub"
     )
     source = "the package itself"
     licence = "MIT"

@@ -1,8 +1,8 @@
-"""Finds the syntax errors of a source file: Python with its compiler, bash with bash, others with tree-sitter.
+"""Finds the syntax errors of a source file: Python with its compiler, bash with bash, most others with tree-sitter.
 
 It runs in the action server, and in the project's own interpreter: it needs only the standard library of any Python
 from 3.9 on. tree-sitter and its grammars are imported for the first file that needs them; a Python that cannot import
-them finds no errors in languages other than Python and JSON.
+them finds no errors in languages other than Python, JSON and, from Python 3.11 on, TOML.
 """
 
 # The grammars are found at run time, not when this is checked.
@@ -75,6 +75,7 @@ _SUFFIXES = {
     ".sh": "bash",
     ".bash": "bash",
     ".json": "json",
+    ".toml": "toml",
 }
 _WITH_COMMENTS = re.compile(r"/(?:(?:tsconfig|jsconfig|devcontainer|\.eslintrc)[^/]*|\.vscode/[^/]*)\.json$")
 """JSON files that may have comments and trailing commas."""
@@ -151,6 +152,8 @@ def syntax_problems(path: str, source: bytes, pythons: Pythons = no_pythons) -> 
         return [] if problem is None or is_newer_python(problem, source, pythons) else [problem]
     if language == "json":
         return _json_problems(source)
+    if language == "toml":
+        return _toml_problems(source)
     if language == "bash":
         return _bash_problems(source)
     problems = tree_problems(language, source)
@@ -163,7 +166,8 @@ def syntax_problems(path: str, source: bytes, pythons: Pythons = no_pythons) -> 
 def first_new_problem(path: str, before: bytes | None, after: bytes, pythons: Pythons = no_pythons) -> str:
     """Return the first syntax error of a changed file, "" if it has none.
 
-    A grammar may lag behind its language: errors that it finds count only if the file had fewer ``before``.
+    A grammar, or Python's reader of TOML, may lag behind its language: errors that it finds count only if the file had
+    fewer ``before``.
     """
     problems = syntax_problems(path, after, pythons)
     exact = language_of(path, after) in ("python", "json", "bash")
@@ -296,6 +300,20 @@ def _json_problems(source: bytes) -> list[SyntaxProblem]:
             return []
         line = getattr(error, "lineno", 0)
         return [SyntaxProblem(line, getattr(error, "msg", str(error)))]
+    return []
+
+
+def _toml_problems(source: bytes) -> list[SyntaxProblem]:
+    """Return the first error that Python's reader finds; none before Python 3.11, which has no reader."""
+    try:
+        tomllib: Any = importlib.import_module("tomllib")
+        tomllib.loads(source.decode())
+    except (ImportError, UnicodeDecodeError, RecursionError):
+        return []
+    except ValueError as error:
+        message, _, place = str(error).partition(" (at ")
+        line = re.match(r"line ([0-9]+)", place)
+        return [SyntaxProblem(int(line[1]) if line else source.rstrip().count(b"\n") + 1, message)]
     return []
 
 
