@@ -14,11 +14,12 @@ from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codenav.codebase import DescribeCodebaseAction, DescribeCodebaseObservation
 from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation
 from handiwork.agents.codenav.retrieval import (
+    QUERIES,
     ROOM,
     RetrieveAction,
     RetrieveObservation,
     block_id,
-    first_line,
+    prototype_of,
     response,
     seen_blocks,
 )
@@ -148,6 +149,7 @@ class CodeNavAgent(Agent[CodeNavNotes]):
                 form=protocol.instructions(tools, compact=small),
                 native=protocol is NATIVE,
                 types=[tool.name for tool in tools],
+                queries=QUERIES,
                 inputs=inputs,
                 library=notes.library,
                 recalled=notes.recalled,
@@ -216,7 +218,7 @@ TOOLS: Sequence[ActionTool] = (
     _tool(
         "search",
         "Find functions, classes and other blocks of the codebase.",
-        "A query in Lucene's syntax, or several, one a line.",
+        f"A query in Lucene's syntax, or up to {QUERIES}, one a line.",
         lambda a: RetrieveAction(query=_filled(a, "a query")),
     ),
     _tool(
@@ -254,7 +256,7 @@ def _view(state: State[CodeNavNotes]) -> State[CodeNavNotes]:
 
 def _response(observation: Observation | None, notes: CodeNavNotes) -> Observation | None:
     if isinstance(observation, RetrieveObservation):
-        text = "\n\n".join(response(observation.results, observation.room, notes.docstrings))
+        text = "\n\n".join(response(observation.results, observation.room, observation.unsearched, notes.docstrings))
         return Observation(content=f"RESPONSE (Retrieval Result):\n{text}", id=observation.id, cause=observation.cause)
     if isinstance(observation, RunCodeObservation):
         return observation.with_fields(content=f"RESPONSE (Execution Result):\n{observation.content}")
@@ -270,13 +272,12 @@ def _episode(task: str, state: State[CodeNavNotes]) -> CodeEpisode:
     summary = state.data.code_summary
     names = {name for code in (*runs, summary) for name in _NAME.findall(code)}
     results = [one for o in observations if isinstance(o, RetrieveObservation) for one in o.results]
+    best = [prototype_of(block) for result in results for block in result.best]
+    further = [one for result in results for one in result.further]
     used = {
-        (block.file_path, block.name): UsefulBlock(
-            file_path=block.file_path[-REMEMBERED:], type=block.type, prototype=first_line(block)
-        )
-        for result in results
-        for block in result.best
-        if block.name.rpartition(".")[2] in names
+        (one.file_path, one.name): UsefulBlock(file_path=one.file_path[-REMEMBERED:], type=one.type, prototype=one.text)
+        for one in (*best, *further)
+        if one.name.rpartition(".")[2] in names
     }
     solution = summary if len(summary) <= SOLUTION else ""
     return CodeEpisode(task=task[:SOLUTION], blocks=tuple(used.values())[:BLOCKS], solution=solution)

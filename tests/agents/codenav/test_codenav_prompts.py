@@ -148,6 +148,23 @@ async def test_an_episode_in_each_protocol(protocol: str) -> None:
     check_golden(f"codenav_{protocol}", shown(llm.requests[0]))
 
 
+async def test_blocks_that_were_shown_as_prototypes_are_remembered_if_the_code_uses_them() -> None:
+    state = episode("xml")
+    names = ("discount", "unused")
+    prototypes = [
+        Prototype(id=name, file_path="shop/sale.py", type="METHOD", name=f"Sale.{name}", text=f"def {name}(self)")
+        for name in names
+    ]
+    ran = RunCodeObservation(code="Sale().discount()", content="")
+    found = RetrieveObservation(results=(QueryResult(query="sale", further=tuple(prototypes)),))
+    state.history += [(RetrieveAction(query="sale"), found), (RunCodeAction(code=ran.code), ran)]
+    action, _ = await step(state, written("xml", "It is done.", "done", "True"))
+    remembered = cast("list[Action]", action)[0]
+    assert isinstance(remembered, RememberCodeAction)
+    discount = UsefulBlock(file_path="shop/sale.py", type="METHOD", prototype="def discount(self)")
+    assert remembered.episode.blocks == (*SOLVED.blocks, discount)
+
+
 async def test_a_task_that_cannot_be_done_is_rejected() -> None:
     action, _ = await step(episode("xml"), written("xml", "There is no tax.", "done", "False"))
     assert isinstance(action, AgentRejectAction)
