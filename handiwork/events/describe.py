@@ -76,10 +76,8 @@ def describe(action: Action) -> Description:
             return Description("run in the notebook", code)
         case RecallCodeAction():
             return Description("recall earlier tasks")
-        case RecallDocstringsAction():
-            return Description("recall docstrings")
-        case RememberDocstringsAction():
-            return Description("remember docstrings")
+        case RecallDocstringsAction() | RememberDocstringsAction():
+            return Description("recall" if isinstance(action, RecallDocstringsAction) else "remember", "docstrings")
         case RememberCodeAction():
             return Description("remember the solution")
         case SummarizeCodeAction(code=code):
