@@ -25,7 +25,6 @@ ROOM = 16_000
 _DEFINITIONS = ("FUNCTION", "CLASS", "METHOD")
 _RANKS = {"FUNCTION": 0, "CLASS": 0, "DOCUMENTATION": 0, "METHOD": 1, "IMPORT": 1, "ASSIGNMENT": 1}
 _OTHER, _TEST = 2, 2
-_LINE = 200
 
 NOTHING = "No block matches. Try fewer or other words, a wildcard like name: parse*, or another field."
 ALL_SEEN = "All blocks that match have been shown before in this episode. Try other words."
@@ -148,9 +147,8 @@ def ranked(blocks: Iterable[CodeBlock]) -> list[CodeBlock]:
 
 
 def prototype_of(block: CodeBlock) -> Prototype:
-    """Return a block in one line: its prototype, or else its first line."""
-    text = (block.prototype or block.code.partition("\n")[0])[:_LINE]
-    return Prototype(id=block_id(block), file_path=block.file_path, type=block.type, name=block.name, text=text)
+    """Return a block in one line."""
+    return Prototype(id=block_id(block), file_path=block.file_path, type=block.type, name=block.name, text=block.line)
 
 
 def response(
