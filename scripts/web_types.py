@@ -16,6 +16,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from handiwork.agents import codenav
 from handiwork.events.base import Action, Event, Observation, UnknownEvent
 from handiwork.events.codec import EVENT_TYPES
 from handiwork.server.app import OPERATIONS
@@ -34,8 +35,11 @@ _ORIGIN = (
     r" \* via the `definition` \"\w+\"\.\n"
 )
 
-KINDS = {name: cls for name, cls in sorted(EVENT_TYPES.items()) if cls.__module__.startswith("handiwork.events.")}
-"""The types of events that ship with Handiwork, by name; they are defined in the order of imports, which varies."""
+SHOWN = ("handiwork.events.", f"{codenav.__name__}.")
+"""The modules whose events the page shows in words of its own."""
+
+KINDS = {name: cls for name, cls in sorted(EVENT_TYPES.items()) if cls.__module__.startswith(SHOWN)}
+"""The types of events that the page knows, by name; they are defined in the order of imports, which varies."""
 
 Schema = dict[str, Any]
 

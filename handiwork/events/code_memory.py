@@ -1,4 +1,4 @@
-"""The memory of a codebase across tasks: the solution of one is remembered, and recalled for later ones.
+"""The memory of a codebase across tasks: solutions and generated docstrings are remembered for later ones.
 
 The session carries these actions out. A session without a memory, as in evaluations, recalls nothing.
 """
@@ -11,9 +11,14 @@ from pydantic import Field, StringConstraints
 
 from handiwork.events.base import Action, Model, Observation
 
+LONGEST_DOCSTRING = 2_000
+"""The maximum characters of a docstring that is remembered."""
+
 _Task = Annotated[str, StringConstraints(max_length=2_000)]
 _Line = Annotated[str, StringConstraints(max_length=500)]
 _Solution = Annotated[str, StringConstraints(max_length=2_000)]
+_BlockId = Annotated[str, StringConstraints(max_length=64)]
+_Docstring = Annotated[str, StringConstraints(max_length=LONGEST_DOCSTRING)]
 
 
 class UsefulBlock(Model):
@@ -44,6 +49,18 @@ class RememberCodeAction(Action):
     episode: CodeEpisode
 
 
+class RecallDocstringsAction(Action):
+    """Recall the docstrings that models wrote for ``blocks`` of the workspace's code, by ids that hash their text."""
+
+    blocks: tuple[str, ...]
+
+
+class RememberDocstringsAction(Action):
+    """Remember ``docstrings`` that the model wrote, by the ids of their blocks."""
+
+    docstrings: dict[_BlockId, _Docstring]
+
+
 class SummarizeCodeAction(Action):
     """Keep ``code`` as the cleaned-up solution of the task; the log has it."""
 
@@ -51,6 +68,7 @@ class SummarizeCodeAction(Action):
 
 
 class CodeMemoryObservation(Observation):
-    """The ``episodes`` that were recalled; none for what was remembered or kept."""
+    """The ``episodes`` and ``docstrings`` that were recalled; none for what was remembered or kept."""
 
     episodes: tuple[CodeEpisode, ...] = ()
+    docstrings: dict[str, str] = Field(default_factory=dict)

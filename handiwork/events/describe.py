@@ -32,6 +32,13 @@ from handiwork.events.action import (
     OutputReadAction,
 )
 from handiwork.events.base import Action, Event
+from handiwork.events.code_memory import (
+    RecallCodeAction,
+    RecallDocstringsAction,
+    RememberCodeAction,
+    RememberDocstringsAction,
+    SummarizeCodeAction,
+)
 from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.events.record import NetworkAllowed, PermissionsRevoked, SettingsChanged
 
@@ -67,6 +74,14 @@ def describe(action: Action) -> Description:
             return Description("search the code", query)
         case IPythonRunCellAction(code=code):
             return Description("run in the notebook", code)
+        case RecallCodeAction():
+            return Description("recall earlier tasks")
+        case RecallDocstringsAction() | RememberDocstringsAction():
+            return Description("recall" if isinstance(action, RecallDocstringsAction) else "remember", "docstrings")
+        case RememberCodeAction():
+            return Description("remember the solution")
+        case SummarizeCodeAction(code=code):
+            return Description("keep the solution", "", code)
         case FileReadAction():
             return Description("read", f"{action.path}{_lines(action.start, action.end)}")
         case FileWriteAction():

@@ -204,6 +204,11 @@ class CodeBlock(Model):
     docstring: str = ""
     code: str = ""
 
+    @property
+    def line(self) -> str:
+        """The block in one line: its prototype, or else its first line."""
+        return (self.prototype or self.code.partition("\n")[0])[:200]
+
 
 class CodeBlocksObservation(Observation):
     """The best ``blocks`` that match a query, of ``total``; ``extended`` tells that words matched as prefixes alone."""

@@ -29,7 +29,9 @@ from handiwork.events.base import Action, Event, Observation
 from handiwork.events.code_memory import (
     CodeMemoryObservation,
     RecallCodeAction,
+    RecallDocstringsAction,
     RememberCodeAction,
+    RememberDocstringsAction,
     SummarizeCodeAction,
 )
 from handiwork.events.observation import (
@@ -97,7 +99,7 @@ class Delegation:
                 return await read_output(self._blobs, action, loop.root.totals.outputs)
             case SummarizeCodeAction():
                 return CodeMemoryObservation(content="The summary is kept.")
-            case RecallCodeAction() | RememberCodeAction():
+            case RecallCodeAction() | RememberCodeAction() | RecallDocstringsAction() | RememberDocstringsAction():
                 return await asyncio.to_thread(_use_memory, self._memory, action)
             case _:
                 return ErrorObservation(content=f"A {action.kind} cannot be carried out.", error_id="unsupported")
@@ -170,13 +172,22 @@ class Delegation:
                 await executor.close()
 
 
-def _use_memory(memory: CodeMemory | None, action: RecallCodeAction | RememberCodeAction) -> Observation:
+def _use_memory(
+    memory: CodeMemory | None,
+    action: RecallCodeAction | RememberCodeAction | RecallDocstringsAction | RememberDocstringsAction,
+) -> Observation:
     try:
-        if memory is None:
-            return CodeMemoryObservation()
-        if isinstance(action, RecallCodeAction):
-            return CodeMemoryObservation(episodes=memory.recall(action.task))
-        memory.remember(action.episode)
+        match action:
+            case _ if memory is None:
+                pass
+            case RecallCodeAction():
+                return CodeMemoryObservation(episodes=memory.recall(action.task))
+            case RecallDocstringsAction():
+                return CodeMemoryObservation(docstrings=memory.recall_docstrings(action.blocks))
+            case RememberCodeAction():
+                memory.remember(action.episode)
+            case RememberDocstringsAction():
+                memory.remember_docstrings(action.docstrings)
     except OSError as error:
         return ErrorObservation(content=f"The memory of the codebase cannot be used: {error}.", error_id="no_memory")
     return CodeMemoryObservation()

@@ -86,16 +86,17 @@ def test_the_memory_of_a_codebase_is_shown_and_cleared(program: Program) -> None
     block = UsefulBlock(file_path="shapes.py", type="FUNCTION", prototype="def area(a, b)")
     memory = CodeMemory(program.data, str(program.workspace))
     memory.remember(CodeEpisode(task="Compute an area.", blocks=(block,), solution="area(2, 3)"))
+    memory.remember_docstrings({"a1": "Return the area."})
     shown = program("index", "--memory")
     assert shown.stdout.splitlines() == [
         "Compute an area.",
         "    shapes.py: def area(a, b)",
-        f"1 task remembered of {program.workspace}.",
+        f"1 task and 1 docstring remembered of {program.workspace}.",
     ]
     (row,) = [json.loads(line) for line in program("index", "--memory", "--json").stdout.splitlines()]
     assert (row["task"], row["solution"]) == ("Compute an area.", "area(2, 3)")
-    assert "forgot 1 task" in program("index", "--forget").stderr
-    assert memory.episodes() == ()
+    assert "forgot 1 task and 1 docstring of" in program("index", "--forget").stderr
+    assert (memory.episodes(), memory.docstrings()) == ((), {})
     refused = program("index", "--memory", "--search", "area")
     assert refused.returncode != 0
     assert "leave --module, --search out" in refused.stderr

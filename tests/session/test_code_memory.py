@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from handiwork.events.code_memory import CodeEpisode, UsefulBlock
-from handiwork.session.storage.code_memory import EPISODES, RECALLED, CodeMemory
+from handiwork.session.storage.code_memory import DOCSTRINGS, EPISODES, RECALLED, CodeMemory
 
 
 def episode(task: str, solution: str = "") -> CodeEpisode:
@@ -41,9 +41,24 @@ def test_it_is_private_redacted_and_can_be_cleared(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert "hunter2" not in file.read_text()
     assert memory.episodes()[0].solution == "login('***')"
-    assert memory.clear() == 1
-    assert memory.clear() == 0
+    memory.remember_docstrings({"a1": "log in as hunter2"})
+    assert "hunter2" not in file.read_text()
+    assert memory.clear() == (1, 1)
+    assert memory.clear() == (0, 0)
     assert memory.episodes() == ()
+
+
+def test_docstrings_are_recalled_by_their_blocks_and_the_oldest_go(tmp_path: Path) -> None:
+    memory = CodeMemory(tmp_path, "/home/me/project")
+    memory.remember(episode("one"))
+    memory.remember_docstrings({f"block {number}": f"docstring {number}" for number in range(DOCSTRINGS)})
+    memory.remember_docstrings({"new": "Return it."})
+    assert memory.recall_docstrings(["new", "block 7", "block 0", "unknown"]) == {
+        "new": "Return it.",
+        "block 7": "docstring 7",
+    }
+    assert len(memory.docstrings()) == DOCSTRINGS
+    assert [one.task for one in memory.episodes()] == ["one"]
 
 
 def test_a_damaged_file_is_an_empty_memory_that_works_again(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,16 @@ async def test_links_that_the_agent_plants_lead_nowhere(make: type[SessionFiles]
     assert second.total == 1  # what the agent tells git to ignore is still found
     assert isinstance(third, ErrorObservation)
     assert "the quotation mark is not closed" in third.content
+
+
+async def test_many_first_searches_at_once_find_the_same(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "session").mkdir()
+    files = PlainCopyFiles(tmp_path / "session", shop)
+    files.create()
+    found = await asyncio.gather(
+        *(CodeSearch(files).run(CodeSearchAction(query="name: value_added_tax")) for _ in range(6))
+    )
+    assert [isinstance(one, CodeSearchObservation) and one.total for one in found] == [1] * 6
 
 
 @pytest.mark.slow

@@ -234,6 +234,17 @@ def test_later_tasks_with_the_same_codebase_recall_what_was_useful(shop: Path, t
     assert "Earlier tasks" not in (other.requests[0][0].content[0].text or "")
 
 
+@pytest.mark.slow
+def test_a_generated_docstring_is_reused_in_the_next_session(shop: Path, tmp_path: Path) -> None:
+    (shop / "shop/long.py").write_text("def long(net):\n" + "    net += 1  # one more of the same steps\n" * 20)
+    (tmp_path / "settings.toml").write_text("retrieval = 'code_or_docstring'\n")
+    agent, search = str(tmp_path / "settings.toml"), reply("search", "name: long")
+    _, first = run(shop, search, "Return net + 20.", reply("done", "False"), agent=agent)
+    again, second = run(shop, search, reply("done", "False"), agent=agent)
+    assert (len(first.requests), len(second.requests), again.outcome) == (3, 2, "rejected")
+    assert "Return net + 20." in str(second.requests[1])
+
+
 HOSTILE = """\
 import socket, subprocess
 from pathlib import Path

@@ -15,6 +15,7 @@ export type ActionRecord =
   | CmdRunAction
   | CodeBlocksAction
   | CodeSearchAction
+  | DescribeCodebaseAction
   | FileEditAction
   | FileReadAction
   | FileWriteAction
@@ -28,7 +29,11 @@ export type ActionRecord =
   | ModifyTaskAction
   | OutputReadAction
   | RecallCodeAction
+  | RecallDocstringsAction
   | RememberCodeAction
+  | RememberDocstringsAction
+  | RetrieveAction
+  | RunCodeAction
   | SummarizeCodeAction
   | WorkspaceOverviewAction;
 export type ObservationRecord =
@@ -39,6 +44,7 @@ export type ObservationRecord =
   | CodeBlocksObservation
   | CodeMemoryObservation
   | CodeSearchObservation
+  | DescribeCodebaseObservation
   | ErrorObservation
   | FileEditObservation
   | FileReadObservation
@@ -52,6 +58,8 @@ export type ObservationRecord =
   | MCPToolsObservation
   | OutputReadObservation
   | PlanObservation
+  | RetrieveObservation
+  | RunCodeObservation
   | UserRejectObservation
   | WorkspaceOverviewObservation;
 export type EventRecord =
@@ -79,6 +87,8 @@ export type EventRecord =
   | CondensationEvent
   | ContextLoaded
   | ContextWithheld
+  | DescribeCodebaseAction
+  | DescribeCodebaseObservation
   | EgressEvent
   | ErrorObservation
   | FileEditAction
@@ -112,7 +122,13 @@ export type EventRecord =
   | PermissionsRevoked
   | PlanObservation
   | RecallCodeAction
+  | RecallDocstringsAction
   | RememberCodeAction
+  | RememberDocstringsAction
+  | RetrieveAction
+  | RetrieveObservation
+  | RunCodeAction
+  | RunCodeObservation
   | SessionStarted
   | SessionWanted
   | SettingsChanged
@@ -702,11 +718,33 @@ export interface UsefulBlock {
   prototype: string;
 }
 /**
- * The ``episodes`` that were recalled; none for what was remembered or kept.
+ * A block of code, like a function: lines ``first`` to ``last`` of a file; ``text`` is the block in one line.
+ */
+export interface CodeMatch {
+  path: string;
+  first: number;
+  last: number;
+  type: string;
+  name: string;
+  text: string;
+}
+/**
+ * The best blocks that match, of ``total``; ``extended`` is true if words matched only as prefixes.
+ */
+export interface CodeMatches {
+  total: number;
+  extended: boolean;
+  matches: CodeMatch[];
+}
+/**
+ * The ``episodes`` and ``docstrings`` that were recalled; none for what was remembered or kept.
  */
 export interface CodeMemoryObservation extends Observation {
   type: "CodeMemoryObservation";
   episodes: CodeEpisode[];
+  docstrings: {
+    [k: string]: string;
+  };
 }
 /**
  * Find blocks of the workspace's code, like functions and classes, by ``query``.
@@ -809,6 +847,25 @@ export interface Cost {
 export interface Demo {
   workspace: string;
   task: string;
+}
+/**
+ * Describe the codebase in ``folders`` of ``root``: by their READMEs, and by the functions that ``query`` finds.
+ *
+ * ``tools`` is the level of detail for each function.
+ */
+export interface DescribeCodebaseAction extends Action {
+  type: "DescribeCodebaseAction";
+  query: string;
+  root: string;
+  folders: string[];
+  tools: "none" | "names" | "descriptions" | "prototypes";
+  readme: boolean;
+}
+/**
+ * The description in ``content``.
+ */
+export interface DescribeCodebaseObservation extends Observation {
+  type: "DescribeCodebaseObservation";
 }
 /**
  * Changes as a patch and by file, between the events ``first`` and ``last``; null is the session's start or end.
@@ -1356,6 +1413,16 @@ export interface Posted {
   event: number;
 }
 /**
+ * A block in one line, its ``text``.
+ */
+export interface Prototype {
+  id: string;
+  file_path: string;
+  type: string;
+  name: string;
+  text: string;
+}
+/**
  * The request that the session's changes would make in ``repository`` on ``host``.
  *
  * ``account`` is the forge's name of the token's owner, null without a token that works; ``problem`` then tells why.
@@ -1379,11 +1446,31 @@ export interface PullRequestProposal {
   warnings: string[];
 }
 /**
+ * The answer to one query: the ``best`` blocks, and the prototypes of ``further`` ones.
+ *
+ * ``unseen`` is the number of matching blocks that no response has shown. ``note`` says why there are no blocks, or
+ * that words matched as prefixes alone.
+ */
+export interface QueryResult {
+  query: string;
+  best: CodeBlock[];
+  further: Prototype[];
+  unseen: number;
+  note: string;
+}
+/**
  * Recall what earlier tasks with the workspace's code found useful, for a new ``task``.
  */
 export interface RecallCodeAction extends Action {
   type: "RecallCodeAction";
   task: string;
+}
+/**
+ * Recall the docstrings that models wrote for ``blocks`` of the workspace's code, by ids that hash their text.
+ */
+export interface RecallDocstringsAction extends Action {
+  type: "RecallDocstringsAction";
+  blocks: string[];
 }
 /**
  * A host that the sandbox could not reach; allowing ``pattern`` would let it.
@@ -1400,6 +1487,41 @@ export interface RefusedHost {
 export interface RememberCodeAction extends Action {
   type: "RememberCodeAction";
   episode: CodeEpisode;
+}
+/**
+ * Remember ``docstrings`` that the model wrote, by the ids of their blocks.
+ */
+export interface RememberDocstringsAction extends Action {
+  type: "RememberDocstringsAction";
+  docstrings: {
+    [k: string]: string;
+  };
+}
+/**
+ * Retrieve blocks of the files below ``folders`` for each line of ``query``, without those that were ``seen``.
+ *
+ * ``expanded`` blocks are shown in full, up to ``prototypes`` further ones in a line. The response has ``room``
+ * characters.
+ */
+export interface RetrieveAction extends Action {
+  type: "RetrieveAction";
+  query: string;
+  folders: string[];
+  seen: string[];
+  expanded: number;
+  prototypes: number;
+  room: number;
+}
+/**
+ * The ``results`` of the queries; ``content`` shows them with the code of their best blocks.
+ *
+ * ``unsearched`` is the number of queries beyond the first QUERIES.
+ */
+export interface RetrieveObservation extends Observation {
+  type: "RetrieveObservation";
+  results: QueryResult[];
+  unsearched: number;
+  room: number;
 }
 /**
  * A rollout of a run, finished or running; the totals of a running one are those so far.
@@ -1428,6 +1550,25 @@ export interface RunBy {
   here: boolean;
   host: string;
   pid: number;
+}
+/**
+ * Run ``code`` in the notebook, which can import the modules of ``folders``, and report the changed variables.
+ */
+export interface RunCodeAction extends Action {
+  type: "RunCodeAction";
+  code: string;
+  timeout: number | null;
+  folders: string[];
+}
+/**
+ * The response to the model in ``content``: output, exception, changed variables and faults of the code.
+ */
+export interface RunCodeObservation extends Observation {
+  type: "RunCodeObservation";
+  code: string;
+  images: Part[];
+  error: string | null;
+  status: "done" | "running" | "input" | "exited" | "interrupted" | "timeout" | "background";
 }
 /**
  * A run of an evaluation: ``total`` counts its rollouts, also those that have not begun.
@@ -1731,6 +1872,12 @@ export interface Answer {
 export interface BlobQuery {
   offset?: number;
   length?: number | null;
+}
+/**
+ * A search of the workspace's code: words, or Lucene's syntax.
+ */
+export interface CodeQuery {
+  query: string;
 }
 /**
  * A file to read, now or after event ``at``; with ``download`` the browser saves it.
@@ -2297,6 +2444,8 @@ export const EVENT_TYPES: readonly string[] = [
   "CondensationEvent",
   "ContextLoaded",
   "ContextWithheld",
+  "DescribeCodebaseAction",
+  "DescribeCodebaseObservation",
   "EgressEvent",
   "ErrorObservation",
   "FileEditAction",
@@ -2330,7 +2479,13 @@ export const EVENT_TYPES: readonly string[] = [
   "PermissionsRevoked",
   "PlanObservation",
   "RecallCodeAction",
+  "RecallDocstringsAction",
   "RememberCodeAction",
+  "RememberDocstringsAction",
+  "RetrieveAction",
+  "RetrieveObservation",
+  "RunCodeAction",
+  "RunCodeObservation",
   "SessionStarted",
   "SessionWanted",
   "SettingsChanged",

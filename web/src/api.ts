@@ -6,6 +6,7 @@ import type {
   ApplyPreview,
   ApplyResult,
   ClonedRepository,
+  CodeMatches,
   Demo,
   Diff,
   DiffQuery,
@@ -207,6 +208,8 @@ export function sessionApi(id: string) {
       list: async (path = "", event: number | null = null) =>
         (await json<FileList>("GET", `${base}/files`, { path, at: event })).entries,
       read: (path: string, event: number | null = null) => send("GET", `${base}/files/content`, { path, at: event }),
+      /** Search the code of the current files. */
+      search: (query: string) => json<CodeMatches>("GET", `${base}/code`, { query }),
       upload: (path: string, content: Blob) => json<Uploaded>("PUT", `${base}/files/content`, { path }, content),
       downloadUrl: (path: string, event: number | null = null) =>
         url(`${base}/files/content`, { path, at: event, download: true }),

@@ -14,11 +14,12 @@ from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codenav.codebase import DescribeCodebaseAction, DescribeCodebaseObservation
 from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation
 from handiwork.agents.codenav.retrieval import (
+    QUERIES,
     ROOM,
     RetrieveAction,
     RetrieveObservation,
     block_id,
-    first_line,
+    prototype_of,
     response,
     seen_blocks,
 )
@@ -34,10 +35,13 @@ from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.code_memory import (
+    LONGEST_DOCSTRING,
     CodeEpisode,
     CodeMemoryObservation,
     RecallCodeAction,
+    RecallDocstringsAction,
     RememberCodeAction,
+    RememberDocstringsAction,
     SummarizeCodeAction,
     UsefulBlock,
 )
@@ -48,6 +52,9 @@ INVALID = "RESPONSE (Invalid Action):\n{}"
 
 FIRST = (RecallCodeAction, DescribeCodebaseAction)
 """The actions of the agent itself before the model's first one."""
+
+OWN = (*FIRST, RememberCodeAction, RecallDocstringsAction, RememberDocstringsAction)
+"""The actions of the agent itself, which the model does not see."""
 
 SOLUTION, REMEMBERED, BLOCKS = 2_000, 500, 20
 """Characters of a task and of its solution, and of a path, and number of blocks that are remembered."""
@@ -96,8 +103,8 @@ class CodeNavAgent(Agent[CodeNavNotes]):
         assert isinstance(inputs, CodeNavInputs)
         if notes.library is None and (first := self._describe(state, inputs)) is not None:
             return first
-        if inputs.retrieval == "code_or_docstring":
-            await self._write_docstrings(state)
+        if inputs.retrieval == "code_or_docstring" and (first := await self._write_docstrings(state)) is not None:
+            return first
         action = self._completed(await self._ask(state, inputs), state, inputs)
         if isinstance(action, AgentFinishAction) and inputs.mode == "code-use":
             return [RememberCodeAction(episode=_episode(inputs.task, state)), action]
@@ -122,16 +129,31 @@ class CodeNavAgent(Agent[CodeNavNotes]):
         state.data.library = "\n\n".join(filter(None, library))
         return None
 
-    async def _write_docstrings(self, state: State[CodeNavNotes]) -> None:
-        """Let the model write a docstring for each long block of the last response that has none yet."""
-        observation = state.history[-1][1]
-        if not isinstance(observation, RetrieveObservation):
-            return
-        for block in (block for result in observation.results for block in result.best):
-            if len(block.code) > SHORT and block_id(block) not in state.data.docstrings:
-                prompt = render("codenav/docstring", type=block.type, code=block.code[: observation.room])
-                completion: Completion = await self.llm.complete([Message.text("user", prompt)])
-                state.data.docstrings[block_id(block)] = _docstring(block, completion.content)
+    async def _write_docstrings(self, state: State[CodeNavNotes]) -> Action | None:
+        """Complete the docstrings of the last search's long blocks; return None once they all have one.
+
+        The first action recalls what earlier sessions remember; the model writes the others, which are remembered.
+        """
+        (last, observation), docstrings = state.history[-1], state.data.docstrings
+        if not isinstance(last, (RetrieveAction, RecallDocstringsAction)):
+            return None
+        if isinstance(observation, CodeMemoryObservation):
+            docstrings.update(observation.docstrings)
+        retrieved = next((o for _, o in reversed(state.history) if isinstance(o, RetrieveObservation)), None)
+        if retrieved is None:
+            return None
+        blocks = {block_id(block): block for result in retrieved.results for block in result.best}
+        missing = {key: one for key, one in blocks.items() if len(one.code) > SHORT and key not in docstrings}
+        if not missing:
+            return None
+        if isinstance(last, RetrieveAction):
+            return RecallDocstringsAction(blocks=tuple(missing))
+        for key, block in missing.items():
+            prompt = render("codenav/docstring", type=block.type, code=block.code[: retrieved.room])
+            completion: Completion = await self.llm.complete([Message.text("user", prompt)])
+            docstrings[key] = _docstring(block, completion.content)
+        written = {key: docstrings[key] for key in missing if 0 < len(docstrings[key]) <= LONGEST_DOCSTRING}
+        return RememberDocstringsAction(docstrings=written)
 
     async def _ask(self, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Action:
         """Return the model's action. Raises MalformedReplyError with the rule that the reply breaks."""
@@ -148,6 +170,7 @@ class CodeNavAgent(Agent[CodeNavNotes]):
                 form=protocol.instructions(tools, compact=small),
                 native=protocol is NATIVE,
                 types=[tool.name for tool in tools],
+                queries=QUERIES,
                 inputs=inputs,
                 library=notes.library,
                 recalled=notes.recalled,
@@ -216,7 +239,7 @@ TOOLS: Sequence[ActionTool] = (
     _tool(
         "search",
         "Find functions, classes and other blocks of the codebase.",
-        "A query in Lucene's syntax, or several, one a line.",
+        f"A query in Lucene's syntax, or up to {QUERIES}, one a line.",
         lambda a: RetrieveAction(query=_filled(a, "a query")),
     ),
     _tool(
@@ -247,14 +270,14 @@ def _view(state: State[CodeNavNotes]) -> State[CodeNavNotes]:
     history = [
         (action, _response(observation, state.data))
         for action, observation in state.history
-        if not isinstance(action, (*FIRST, RememberCodeAction))
+        if not isinstance(action, OWN)
     ]
     return replace(state, history=history)
 
 
 def _response(observation: Observation | None, notes: CodeNavNotes) -> Observation | None:
     if isinstance(observation, RetrieveObservation):
-        text = "\n\n".join(response(observation.results, observation.room, notes.docstrings))
+        text = "\n\n".join(response(observation.results, observation.room, observation.unsearched, notes.docstrings))
         return Observation(content=f"RESPONSE (Retrieval Result):\n{text}", id=observation.id, cause=observation.cause)
     if isinstance(observation, RunCodeObservation):
         return observation.with_fields(content=f"RESPONSE (Execution Result):\n{observation.content}")
@@ -270,13 +293,12 @@ def _episode(task: str, state: State[CodeNavNotes]) -> CodeEpisode:
     summary = state.data.code_summary
     names = {name for code in (*runs, summary) for name in _NAME.findall(code)}
     results = [one for o in observations if isinstance(o, RetrieveObservation) for one in o.results]
+    best = [prototype_of(block) for result in results for block in result.best]
+    further = [one for result in results for one in result.further]
     used = {
-        (block.file_path, block.name): UsefulBlock(
-            file_path=block.file_path[-REMEMBERED:], type=block.type, prototype=first_line(block)
-        )
-        for result in results
-        for block in result.best
-        if block.name.rpartition(".")[2] in names
+        (one.file_path, one.name): UsefulBlock(file_path=one.file_path[-REMEMBERED:], type=one.type, prototype=one.text)
+        for one in (*best, *further)
+        if one.name.rpartition(".")[2] in names
     }
     solution = summary if len(summary) <= SOLUTION else ""
     return CodeEpisode(task=task[:SOLUTION], blocks=tuple(used.values())[:BLOCKS], solution=solution)

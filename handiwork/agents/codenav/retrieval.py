@@ -25,17 +25,18 @@ ROOM = 16_000
 _DEFINITIONS = ("FUNCTION", "CLASS", "METHOD")
 _RANKS = {"FUNCTION": 0, "CLASS": 0, "DOCUMENTATION": 0, "METHOD": 1, "IMPORT": 1, "ASSIGNMENT": 1}
 _OTHER, _TEST = 2, 2
-_LINE = 200
 
 NOTHING = "No block matches. Try fewer or other words, a wildcard like name: parse*, or another field."
 ALL_SEEN = "All blocks that match have been shown before in this episode. Try other words."
 
 
 class Prototype(Model):
-    """A block in one line."""
+    """A block in one line, its ``text``."""
 
     id: str
     file_path: str
+    type: str = ""
+    name: str = ""
     text: str
 
 
@@ -69,7 +70,8 @@ class RetrieveAction(CodeSearchAction):
     async def execute(self, run: Run) -> Observation:
         """Search for each query, rerank the blocks that were not seen, and choose those to show."""
         seen, results = set(self.seen), list[QueryResult]()
-        for query in [line.strip() for line in self.query.split("\n") if line.strip()][:QUERIES]:
+        queries = [line.strip() for line in self.query.split("\n") if line.strip()]
+        for query in queries[:QUERIES]:
             found = await run(CodeBlocksAction(query=query, folders=self.folders, count=MATCHED))
             if isinstance(found, CodeBlocksObservation):
                 results.append(self._chosen(query, found, seen))
@@ -78,9 +80,9 @@ class RetrieveAction(CodeSearchAction):
                 results.append(QueryResult(query=query, note=found.content))
             else:
                 return found
-        return RetrieveObservation(
-            results=tuple(results), room=self.room, content="\n\n".join(response(results, self.room))
-        )
+        unsearched = len(queries[QUERIES:])
+        text = "\n\n".join(response(results, self.room, unsearched))
+        return RetrieveObservation(results=tuple(results), unsearched=unsearched, room=self.room, content=text)
 
     def _chosen(self, query: str, found: CodeBlocksObservation, seen: set[str]) -> QueryResult:
         known = [block for block in found.blocks if block_id(block) in seen]
@@ -96,9 +98,7 @@ class RetrieveAction(CodeSearchAction):
         return QueryResult(
             query=query,
             best=tuple(best),
-            further=tuple(
-                Prototype(id=block_id(block), file_path=block.file_path, text=first_line(block)) for block in further
-            ),
+            further=tuple(map(prototype_of, further)),
             unseen=len(rest) - len(further),
             note="No block has these words; these have words that begin with them." if found.extended else "",
         )
@@ -118,10 +118,14 @@ class RetrieveAction(CodeSearchAction):
 
 
 class RetrieveObservation(Observation):
-    """The ``results`` of the queries; ``content`` shows them with the code of their best blocks."""
+    """The ``results`` of the queries; ``content`` shows them with the code of their best blocks.
+
+    ``unsearched`` is the number of queries beyond the first QUERIES.
+    """
 
     answers: ClassVar[tuple[type[Action], ...]] = ()
     results: tuple[QueryResult, ...]
+    unsearched: int = 0
     room: int = ROOM
 
 
@@ -142,12 +146,14 @@ def ranked(blocks: Iterable[CodeBlock]) -> list[CodeBlock]:
     return sorted(blocks, key=rank)
 
 
-def first_line(block: CodeBlock) -> str:
-    """Return a block in one line: its prototype, or else its first line."""
-    return (block.prototype or block.code.partition("\n")[0])[:_LINE]
+def prototype_of(block: CodeBlock) -> Prototype:
+    """Return a block in one line."""
+    return Prototype(id=block_id(block), file_path=block.file_path, type=block.type, name=block.name, text=block.line)
 
 
-def response(results: Sequence[QueryResult], room: int, docstrings: Mapping[str, str] | None = None) -> Iterator[str]:
+def response(
+    results: Sequence[QueryResult], room: int, unsearched: int = 0, docstrings: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Yield the parts of a response; ``docstrings`` replace the code of blocks, by their ids, if shorter."""
     for result in results:
         yield f"QUERY: {result.query}" + (f"\n{result.note}" if result.note else "")
@@ -161,6 +167,8 @@ def response(results: Sequence[QueryResult], room: int, docstrings: Mapping[str,
             yield "\n".join(["Prototypes of further matches:", *lines])
         if result.unseen:
             yield f"{result.unseen} more blocks match: the same query again shows the next best."
+    if unsearched:
+        yield f"Not searched: the last {unsearched} of your queries. A search takes {QUERIES}; ask for them again."
 
 
 def seen_blocks(observations: Iterable[Observation | None], retrieval: Retrieval) -> tuple[str, ...]:

@@ -37,7 +37,10 @@ _SATURATION, _LENGTH = 1.5, 0.75
 
 NOTHING = "Nothing in your memory fits that: use other words, or look again."
 
-_TOOLS = ("bash", "read_output", "read", "write", "edit", "ipython", "browse", "ask", "finish", "reject")
+_TOOLS = (
+    *("bash", "read_output", "read", "search_code", "write", "edit", "ipython", "browse"),
+    *("ask", "finish", "reject"),
+)
 
 _RECALL = Tool(
     "recall",

@@ -31,7 +31,7 @@ from handiwork.llm.types import Message
 LAST, SMALL_LAST = 20, 6
 """The steps that a prompt shows, in general and for a small window."""
 
-_WORK = ("bash", "read_output", "read", "write", "edit", "ipython", "browse")
+_WORK = ("bash", "read_output", "read", "search_code", "write", "edit", "ipython", "browse")
 _PLAN = ("plan_task", "modify_task")
 _ENDS = ("ask", "finish", "reject")
 

@@ -1,4 +1,4 @@
-"""Operations on a session's files, its changes, and blobs. Files that agents wrote are never served as a page."""
+"""Operations on a session's files, code and changes, and blobs. Files that agents wrote are never served as a page."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
 
-from handiwork.events.action import MessageAction
+from handiwork.events.action import CodeBlocksAction, MessageAction
 from handiwork.events.base import Event
+from handiwork.events.observation import CodeBlocksObservation, ErrorObservation
 from handiwork.events.record import StepStarted
 from handiwork.log.eventlog import EventLog
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
 from handiwork.server.schemas.files import (
     BlobQuery,
+    CodeMatch,
+    CodeMatches,
+    CodeQuery,
     ContentQuery,
     Diff,
     DiffQuery,
@@ -32,12 +36,18 @@ from handiwork.server.schemas.files import (
 from handiwork.server.schemas.sessions import ImageType
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session import open as assemble
+from handiwork.session.config import config_of
+from handiwork.session.steps.code_search import CodeSearch
+from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.history import changes_from_to, files, revert_file
 from handiwork.workspace.changes import Change
 from handiwork.workspace.patch import diffstat, unified_diff, without_hunk
 
 IMAGE_LIMIT = 3_750_000
 """The maximum bytes of a picture that models accept."""
+
+MATCHES = 50
+"""The most blocks that a search of the code returns."""
 
 _PIECE = 1 << 16
 _BEGINNINGS: dict[bytes, ImageType] = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
@@ -62,6 +72,28 @@ async def read_file(call: OperationCall[ContentQuery, None]) -> Response:
         name = path.rpartition("/")[2].encode(errors="surrogateescape")
         headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(name)}"
     return StreamingResponse(_pieces(first, stream), media_type=_media_type(first), headers=headers)
+
+
+async def search_code(call: OperationCall[CodeQuery, None]) -> CodeMatches:
+    """Search the code of the workspace as it is now, in the index that the agents' searches use. Nothing of it runs."""
+    log = await call.log()
+    files = (await config_of(log)).files(session_dir(call.supervisor.data, log.id))
+    found = await CodeSearch(files).run(CodeBlocksAction(query=call.query.query, count=MATCHES))
+    if not isinstance(found, CodeBlocksObservation):
+        is_broken = isinstance(found, ErrorObservation) and found.error_id == "bad_query"
+        raise RequestRefusedError(422 if is_broken else 503, found.content)
+    matches = [
+        CodeMatch(
+            path=_clear(block.file_path),
+            first=block.first,
+            last=block.last,
+            type=block.type,
+            name=block.name,
+            text=_clear(block.line),
+        )
+        for block in found.blocks
+    ]
+    return CodeMatches(total=found.total, extended=found.extended, matches=matches)
 
 
 async def upload_file(call: OperationCall[UploadQuery, None]) -> Uploaded:
@@ -212,6 +244,7 @@ _BYTES = "application/octet-stream"
 OPERATIONS = (
     Operation("GET", f"{_AT}/files", list_files, FileList, query=FilesQuery),
     Operation("GET", f"{_AT}/files/content", read_file, None, query=ContentQuery),
+    Operation("GET", f"{_AT}/code", search_code, CodeMatches, query=CodeQuery),
     Operation("PUT", f"{_AT}/files/content", upload_file, Uploaded, query=UploadQuery, takes=_BYTES),
     Operation("GET", f"{_AT}/diff", show_diff, Diff, query=DiffQuery),
     Operation("POST", f"{_AT}/diff/reject", reject_hunk, Uploaded, body=RejectedHunk),

@@ -52,6 +52,31 @@ class Uploaded(Shape):
     size: int
 
 
+class CodeQuery(Shape):
+    """A search of the workspace's code: words, or Lucene's syntax."""
+
+    query: Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class CodeMatch(Shape):
+    """A block of code, like a function: lines ``first`` to ``last`` of a file; ``text`` is the block in one line."""
+
+    path: str
+    first: int
+    last: int
+    type: str
+    name: str
+    text: str
+
+
+class CodeMatches(Shape):
+    """The best blocks that match, of ``total``; ``extended`` is true if words matched only as prefixes."""
+
+    total: int
+    extended: bool
+    matches: list[CodeMatch]
+
+
 class DiffQuery(Shape):
     """A choice of changes: all, those of the step or turn of an event, or those between two events."""
 

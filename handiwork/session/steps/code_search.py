@@ -7,6 +7,7 @@ files that differ. They are parsed in processes that can reach nothing (handiwor
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from handiwork.errors import WorkspaceError
 from handiwork.events.action import CodeBlocksAction, CodeSearchAction
 from handiwork.events.base import Observation
 from handiwork.events.observation import CodeBlock, CodeBlocksObservation, CodeSearchObservation, ErrorObservation
+from handiwork.paths import locked
 from handiwork.workspace.session_files import SessionFiles
 
 if TYPE_CHECKING:
@@ -73,9 +75,11 @@ class CodeSearch:
         index = CodeIndex(str(files.folder))
         try:
             if files.keeps_source and not index.exists:
-                shared = CodeIndex(str(files.source))
-                shared.refresh(SourceTree.of_directory(files.source), stop)
-                index.start_from(shared)
+                # The agent and the page may both be the first to search.
+                with locked(files.folder / "code-search.lock", flags=os.O_RDWR | os.O_CREAT):
+                    shared = CodeIndex(str(files.source))
+                    shared.refresh(SourceTree.of_directory(files.source), stop)
+                    index.start_from(shared)
             index.refresh(SourceTree(files.view(), files.workspace.base, files.workspace.mounts), stop)
             if isinstance(action, CodeBlocksAction):
                 return _blocks(index.search(action.query, action.count, action.folders))

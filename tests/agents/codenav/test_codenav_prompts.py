@@ -30,7 +30,9 @@ from handiwork.events.code_memory import (
     CodeEpisode,
     CodeMemoryObservation,
     RecallCodeAction,
+    RecallDocstringsAction,
     RememberCodeAction,
+    RememberDocstringsAction,
     SummarizeCodeAction,
     UsefulBlock,
 )
@@ -124,8 +126,8 @@ def episode(protocol: str) -> State[CodeNavNotes]:
 async def step(
     state: State[CodeNavNotes], *replies: Reply, agent: type[Any] = CodeNavAgent, capabilities: Capabilities = XML
 ) -> tuple[Step, ScriptedLLM]:
-    asks = isinstance(state.history[-1][1], RetrieveObservation) and not state.data.docstrings
-    # Replies of the script that earlier calls have used.
+    # Replies of the script that earlier calls have used; a docstring's call is not in the history.
+    asks = isinstance(state.history[-1][0], RecallDocstringsAction)
     said = 0 if asks else len({action.completion for action, _ in state.history if action.completion})
     llm = ScriptedLLM([*[""] * said, *replies], capabilities=capabilities)
     return await agent(llm).step(state), llm
@@ -146,6 +148,23 @@ async def test_an_episode_in_each_protocol(protocol: str) -> None:
     assert isinstance(remembered, RememberCodeAction)
     assert remembered.episode == SOLVED
     check_golden(f"codenav_{protocol}", shown(llm.requests[0]))
+
+
+async def test_blocks_that_were_shown_as_prototypes_are_remembered_if_the_code_uses_them() -> None:
+    state = episode("xml")
+    names = ("discount", "unused")
+    prototypes = [
+        Prototype(id=name, file_path="shop/sale.py", type="METHOD", name=f"Sale.{name}", text=f"def {name}(self)")
+        for name in names
+    ]
+    ran = RunCodeObservation(code="Sale().discount()", content="")
+    found = RetrieveObservation(results=(QueryResult(query="sale", further=tuple(prototypes)),))
+    state.history += [(RetrieveAction(query="sale"), found), (RunCodeAction(code=ran.code), ran)]
+    action, _ = await step(state, written("xml", "It is done.", "done", "True"))
+    remembered = cast("list[Action]", action)[0]
+    assert isinstance(remembered, RememberCodeAction)
+    discount = UsefulBlock(file_path="shop/sale.py", type="METHOD", prototype="def discount(self)")
+    assert remembered.episode.blocks == (*SOLVED.blocks, discount)
 
 
 async def test_a_task_that_cannot_be_done_is_rejected() -> None:
@@ -191,20 +210,38 @@ async def test_a_docstring_of_the_model_replaces_longer_code(tmp_path: Path) -> 
     agent = with_settings(tmp_path, 'retrieval = "code_or_docstring"\n')
     state = episode("xml")
     del state.history[-2:]  # the response is the last
-    docstring = {"content": "Return net + 99; net is a number."}
-    search = written("xml", "I look again.", "search", "tax")
-    _, llm = await step(state, docstring, search, agent=agent)
-    question, asked = (shown(request) for request in llm.requests)
+    recall, llm = await step(state, agent=agent)
+    assert isinstance(recall, RecallDocstringsAction)
+    assert (recall.blocks, llm.requests) == ((block_id(LONG),), [])
+    state.history.append((recall, CodeMemoryObservation()))
+    remember, llm = await step(state, {"content": "Return net + 99; net is a number."}, agent=agent)
+    question = shown(llm.requests[0])
     assert "Write the docstring of this function" in question
     assert LONG.code in question
-    assert state.data.docstrings == {
-        block_id(LONG): 'def long(net)\n    """Return net + 99; net is a number."""\n    ...'
-    }
+    docstrings = {block_id(LONG): 'def long(net)\n    """Return net + 99; net is a number."""\n    ...'}
+    assert state.data.docstrings == docstrings
+    assert isinstance(remember, RememberDocstringsAction)
+    assert remember.docstrings == docstrings
+    state.history.append((remember, CodeMemoryObservation()))
+    _, llm = await step(state, written("xml", "I look again.", "search", "tax"), agent=agent)
+    asked = shown(llm.requests[0])
+    assert "DocstringsAction" not in asked
     assert 'def long(net)\n    """Return net + 99; net is a number."""' in asked
     assert LONG.code not in asked
     assert TAX.code in asked  # the shorter one is shown as it is
-    _, llm = await step(state, search, agent=agent)
-    assert len(llm.requests) == 1  # the docstring is not written again
+
+
+async def test_a_docstring_of_an_earlier_session_is_used_and_not_written_again(tmp_path: Path) -> None:
+    agent = with_settings(tmp_path, 'retrieval = "code_or_docstring"\n')
+    state = episode("xml")
+    del state.history[-2:]
+    remembered = CodeMemoryObservation(docstrings={block_id(LONG): "def long(net): 'Return net + 99.'"})
+    state.history.append((RecallDocstringsAction(blocks=(block_id(LONG),)), remembered))
+    action, llm = await step(state, {}, written("xml", "I look again.", "search", "tax"), agent=agent)
+    assert isinstance(action, RetrieveAction)
+    (asked,) = map(shown, llm.requests)
+    assert "Return net + 99." in asked
+    assert LONG.code not in asked
 
 
 async def test_tool_use_has_no_search_and_a_description_of_the_tools(tmp_path: Path) -> None:

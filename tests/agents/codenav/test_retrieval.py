@@ -112,6 +112,14 @@ async def test_each_line_is_a_query_and_a_broken_one_is_explained(run: Run) -> N
     assert "lines=[1, 2]\ntype=FUNCTION\ncontent={\ndef other_tax():\n    return 'tax'\n}" in observation.content
 
 
+async def test_queries_beyond_the_fifth_are_counted_in_the_response(run: Run) -> None:
+    observation = await retrieve(run, "\n".join(f"name: tax_{n}" for n in range(1, 8)))
+    assert [result.query for result in observation.results] == [f"name: tax_{n}" for n in range(1, 6)]
+    assert observation.content.endswith(
+        "Not searched: the last 2 of your queries. A search takes 5; ask for them again."
+    )
+
+
 async def test_only_the_folders_of_the_codebase_are_searched(run: Run) -> None:
     (result,) = (await retrieve(run, "tax", folders=["shop"], expanded=100)).results
     assert {block.file_path.partition("/")[0] for block in result.best} == {"shop"}

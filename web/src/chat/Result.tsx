@@ -18,6 +18,7 @@ export function Result({ observation }: { observation: ObservationRecord }) {
     case "OutputReadObservation":
       return <Output name="the text" output={observation} rows={8} />;
     case "IPythonRunCellObservation":
+    case "RunCodeObservation":
     case "MCPCallObservation":
       return (
         <>

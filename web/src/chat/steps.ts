@@ -58,6 +58,9 @@ interface GroupLine {
 const KINDS: Record<string, [verb: string, noun: string]> = {
   CmdRunAction: ["ran", "command"],
   IPythonRunCellAction: ["ran", "cell"],
+  RunCodeAction: ["ran", "cell"],
+  CodeSearchAction: ["searched the code", "time"],
+  RetrieveAction: ["searched the code", "time"],
   FileReadAction: ["read", "file"],
   FileEditAction: ["edited", "file"],
   FileWriteAction: ["wrote", "file"],

@@ -4,18 +4,24 @@ import { errorMessage } from "../api";
 import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
 import type { SessionStore } from "../store";
+import type { CodeMatch } from "../../generated/types";
+import { useLoaded } from "../components/useLoaded";
 import { useFilesVersion } from "./common/useFilesVersion";
+import { CodeMatchList, CodeSearch } from "./files/CodeSearch";
 import { FileBrowser } from "./files/FileBrowser";
 import { joined } from "./files/kind";
 import { NewFile } from "./files/NewFile";
 import { useTree } from "./files/useTree";
 
-/** The current files of the workspace, to read, download and upload. */
+/** The current files of the workspace, to search, read, download and upload. */
 export default function FilesPane({ session }: { session: SessionStore }) {
   const version = useFilesVersion(session);
   const tree = useTree(session, null, version);
   const [directory, setDirectory] = useState("");
   const [chosen, setChosen] = useState<string | null>(null);
+  const [match, setMatch] = useState<CodeMatch | null>(null);
+  const [query, setQuery] = useState("");
+  const found = useLoaded(async () => (query ? session.api.files.search(query) : null), [session, query, version]);
   const [naming, setNaming] = useState(false);
   const [status, setStatus] = useState("");
   const [problem, setProblem] = useState("");
@@ -37,6 +43,7 @@ export default function FilesPane({ session }: { session: SessionStore }) {
   const choose = (path: string, isDirectory: boolean) => {
     setDirectory(isDirectory ? path : path.slice(0, Math.max(0, path.lastIndexOf("/"))));
     if (!isDirectory) setChosen(path);
+    setMatch(null);
   };
   const onDrop = (event: DragEvent) => {
     event.preventDefault();
@@ -65,6 +72,12 @@ export default function FilesPane({ session }: { session: SessionStore }) {
         </span>
       </div>
       <Problem text={problem} />
+      <CodeSearch
+        found={found.value}
+        busy={query !== "" && found.loading}
+        problem={found.problem}
+        onSearch={setQuery}
+      />
       {naming && (
         <NewFile
           session={session}
@@ -76,7 +89,26 @@ export default function FilesPane({ session }: { session: SessionStore }) {
           onClose={() => setNaming(false)}
         />
       )}
-      <FileBrowser session={session} tree={tree} event={null} version={version} chosen={chosen} onChoose={choose} />
+      <FileBrowser
+        session={session}
+        tree={tree}
+        event={null}
+        version={version}
+        chosen={chosen}
+        lines={match}
+        onChoose={choose}
+      >
+        {found.value && (
+          <CodeMatchList
+            matches={found.value.matches}
+            chosen={match}
+            onChoose={(next) => {
+              choose(next.path, false);
+              setMatch({ ...next });
+            }}
+          />
+        )}
+      </FileBrowser>
     </div>
   );
 }

@@ -11,7 +11,7 @@ import { Empty } from "./common/Empty";
 import { OutputRest } from "./common/OutputRest";
 import { useBottom } from "./common/useBottom";
 
-type Cell = Card & { action: Of<"IPythonRunCellAction"> };
+type Cell = Card & { action: Of<"IPythonRunCellAction" | "RunCodeAction"> };
 
 /** The cells of the session's notebook, with their output and pictures. */
 export default function NotebookPane({ session }: { session: SessionStore }) {
@@ -33,7 +33,7 @@ export default function NotebookPane({ session }: { session: SessionStore }) {
 }
 
 function isCell(card: Card): card is Cell {
-  return card.action.type === "IPythonRunCellAction";
+  return card.action.type === "IPythonRunCellAction" || card.action.type === "RunCodeAction";
 }
 
 const CellView = memo(function CellView({ session, cell, live }: { session: SessionStore; cell: Cell; live: string }) {
@@ -53,7 +53,7 @@ const CellView = memo(function CellView({ session, cell, live }: { session: Sess
 function CellOutput({ session, cell, live, name }: { session: SessionStore; cell: Cell; live: string; name: string }) {
   const result = cell.observation;
   if (!result) return live ? <Ansi text={live} label={`${name}: output so far`} /> : null;
-  if (result.type !== "IPythonRunCellObservation") {
+  if (result.type !== "IPythonRunCellObservation" && result.type !== "RunCodeObservation") {
     return <Ansi text={result.content} label={`${name}: error`} />;
   }
   const ending = endingOf(result);

@@ -40,7 +40,24 @@ function parts(action: ActionRecord): Pick<Description, "verb"> & Partial<Descri
       const matching = action.pattern ? `, matching ${action.pattern}` : "";
       return { verb: "Read output", object: `${action.output}${lines(action.start, action.end)}${matching}` };
     }
+    case "CodeSearchAction":
+    case "CodeBlocksAction":
+    case "RetrieveAction":
+      return { verb: "Search the code", object: action.query.trim().replace(/\s*\n\s*/g, "; ") };
+    case "DescribeCodebaseAction":
+      return { verb: "Describe the codebase", object: action.folders.join(", ") };
+    case "RecallCodeAction":
+      return { verb: "Recall earlier tasks" };
+    case "RecallDocstringsAction":
+      return { verb: "Recall docstrings" };
+    case "RememberDocstringsAction":
+      return { verb: "Remember docstrings" };
+    case "RememberCodeAction":
+      return { verb: "Remember the solution" };
+    case "SummarizeCodeAction":
+      return { verb: "Keep the solution", body: action.code, language: "python" };
     case "IPythonRunCellAction":
+    case "RunCodeAction":
       return { verb: "Run in the notebook", body: action.code, language: "python" };
     case "WorkspaceOverviewAction":
       return { verb: "Look at the workspace" };
@@ -115,7 +132,8 @@ export function endingOf(observation: ObservationRecord): Ending | null {
     case "JobObservation":
       if (observation.exit_code) return { tone: "bad", text: `exit ${observation.exit_code}` };
       return observation.status ? { tone: "quiet", text: observation.status } : null;
-    case "IPythonRunCellObservation": {
+    case "IPythonRunCellObservation":
+    case "RunCodeObservation": {
       const text = observation.error || STATUS[observation.status];
       return text ? { tone: observation.error ? "bad" : "warn", text } : null;
     }

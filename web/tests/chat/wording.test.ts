@@ -118,6 +118,17 @@ describe("a card's first line", () => {
     );
   });
 
+  it("says what CodeNavAgent and other agents do with the code", () => {
+    const search = event("RetrieveAction", 1, { query: "type: CLASS\n\ntax " });
+    expect(describeAction(search)).toMatchObject({ verb: "Search the code", object: "type: CLASS; tax", body: "" });
+    expect(describeAction(event("CodeSearchAction", 1, { query: "tax" })).object).toBe("tax");
+    const cell = event("RunCodeAction", 1, { code: "tax(1)" });
+    expect(describeAction(cell)).toMatchObject({ verb: "Run in the notebook", body: "tax(1)", language: "python" });
+    const failed = event("RunCodeObservation", 2, { error: "TypeError", status: "done" });
+    expect(endingOf(failed)).toEqual({ tone: "bad", text: "TypeError" });
+    expect(describeAction(event("SummarizeCodeAction", 1, { code: "tax(1)" })).body).toBe("tax(1)");
+  });
+
   it("of an action of the user's own has its name and fields", () => {
     const common = {
       id: 4,

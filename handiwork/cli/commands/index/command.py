@@ -88,9 +88,9 @@ def _show_memory(path: Path | None, module: str | None, search: str | None, forg
     memory = CodeMemory(data_dir(), str(root))
     try:
         if forget:
-            say(f"forgot {_number(memory.clear(), 'task')} with {plain(str(root))}")
+            say(f"forgot {_amount(*memory.clear())} of {plain(str(root))}")
             return Exit.FINISHED
-        episodes = memory.episodes()
+        episodes, docstrings = memory.episodes(), memory.docstrings()
     except OSError as error:
         raise WorkspaceError(f"the memory of {root} cannot be used: {error}") from error
     console = terminal_console()
@@ -102,10 +102,13 @@ def _show_memory(path: Path | None, module: str | None, search: str | None, forg
         for block in episode.blocks:
             console.print(Text(f"    {plain(block.file_path)}: {plain(block.prototype)}"), soft_wrap=True)
     if not as_json:
-        console.print(
-            Text(f"{_number(len(episodes), 'task')} remembered of {plain(str(root))}.", "dim"), soft_wrap=True
-        )
+        amount = _amount(len(episodes), len(docstrings))
+        console.print(Text(f"{amount} remembered of {plain(str(root))}.", "dim"), soft_wrap=True)
     return Exit.FINISHED
+
+
+def _amount(tasks: int, docstrings: int) -> str:
+    return f"{_number(tasks, 'task')} and {_number(docstrings, 'docstring')}"
 
 
 def _module_folder(module: str) -> Path:

@@ -13,6 +13,7 @@ import { Compartment, EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
+import type { Lines } from "../../components/code/Code";
 import { indentation, lineBreak } from "./edits";
 
 /** The languages by the ending of a file's name; each is loaded when a file needs it. */
@@ -57,16 +58,19 @@ const THEME = EditorView.theme({
 interface Props {
   path: string;
   text: string;
+  /** The cursor goes to the first of them. */
+  lines: Lines | null;
   onChange: (text: string) => void;
   onSave: () => void;
 }
 
 /** An editor for one file; it keeps the file's line breaks. `text` is the text at the beginning. */
-export default function CodeEditor({ path, text, onChange, onSave }: Props) {
+export default function CodeEditor({ path, text, lines, onChange, onSave }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const handlers = useRef({ onChange, onSave });
   handlers.current = { onChange, onSave };
   const first = useRef(text);
+  const shown = useRef<EditorView | null>(null);
   useEffect(() => {
     const language = new Compartment();
     const save = () => {
@@ -98,6 +102,7 @@ export default function CodeEditor({ path, text, onChange, onSave }: Props) {
         keymap.of([{ key: "Mod-s", run: save }, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
       ],
     });
+    shown.current = view;
     view.focus();
     let closed = false;
     void languageOf(path)?.then((support) => {
@@ -108,6 +113,12 @@ export default function CodeEditor({ path, text, onChange, onSave }: Props) {
       view.destroy();
     };
   }, [path]);
+  useEffect(() => {
+    const view = shown.current;
+    if (!view || !lines) return;
+    const { from } = view.state.doc.line(Math.min(lines.first, view.state.doc.lines));
+    view.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+  }, [path, lines]);
   return <div className="editor" ref={place} />;
 }
 

@@ -1,6 +1,7 @@
 import { lazy, Suspense, useState } from "react";
 
 import { Button } from "../../components/Button";
+import type { Lines } from "../../components/code/Code";
 import { Problem } from "../../components/Problem";
 import { useAsync } from "../../components/useAsync";
 import type { SessionStore } from "../../store";
@@ -16,11 +17,13 @@ interface Props {
   session: SessionStore;
   path: string;
   edit: Edit;
+  /** The lines at which the editor begins. */
+  lines: Lines | null;
   onClose: () => void;
 }
 
 /** A file being edited, until it is saved to the session's copy or the edit is discarded. */
-export function Editor({ session, path, edit, onClose }: Props) {
+export function Editor({ session, path, edit, lines, onClose }: Props) {
   const [{ before, text }, setEdit] = useState(edit);
   /** The file's text when the user was last told of it. */
   const [told, setTold] = useState<string | null>(edit.before);
@@ -59,7 +62,13 @@ export function Editor({ session, path, edit, onClose }: Props) {
       </div>
       <Problem text={saving.problem} />
       <Suspense fallback={<p className="faint">Loading …</p>}>
-        <CodeEditor path={path} text={text} onChange={(next) => keep({ before, text: next })} onSave={save} />
+        <CodeEditor
+          path={path}
+          text={text}
+          lines={lines}
+          onChange={(next) => keep({ before, text: next })}
+          onSave={save}
+        />
       </Suspense>
     </>
   );

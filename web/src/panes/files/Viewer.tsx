@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 
 import { Button } from "../../components/Button";
-import { Code } from "../../components/code/Code";
+import { Code, type Lines } from "../../components/code/Code";
 import type { SessionStore } from "../../store";
 import { Problem } from "../../components/Problem";
 import { bytes } from "../../wording/format";
@@ -32,11 +32,14 @@ export function Viewer({
   path,
   event,
   version,
+  lines,
 }: {
   session: SessionStore;
   path: string;
   event: number | null;
   version: unknown;
+  /** The lines to scroll to and mark. */
+  lines: Lines | null;
 }) {
   const [saved, setSaved] = useState(0);
   const [begun, setBegun] = useState<{ path: string; edit: Edit } | null>(null);
@@ -73,15 +76,15 @@ export function Viewer({
       </div>
       <Problem text={problem} />
       {edit ? (
-        <Editor key={path} session={session} path={path} edit={edit} onClose={close} />
+        <Editor key={path} session={session} path={path} edit={edit} lines={lines} onClose={close} />
       ) : (
-        content && <FileContent content={content} />
+        content && <FileContent content={content} lines={lines} />
       )}
     </section>
   );
 }
 
-function FileContent({ content }: { content: Content }) {
+function FileContent({ content, lines }: { content: Content; lines: Lines | null }) {
   if (content.kind === "binary") return <p className="faint">A binary file: download it to open it.</p>;
   if (content.size === 0) return <p className="faint">The file is empty.</p>;
   if (content.kind === "picture") {
@@ -90,7 +93,7 @@ function FileContent({ content }: { content: Content }) {
   }
   return (
     <div className="pane-scroll">
-      <Code text={content.text.replace(/\n$/, "")} path={content.path} from={1} />
+      <Code text={content.text.replace(/\n$/, "")} path={content.path} from={1} marked={lines} />
       {!content.whole && <p className="faint">The first {bytes(content.size)}; download the file for the rest.</p>}
     </div>
   );
