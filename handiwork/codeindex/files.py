@@ -105,4 +105,4 @@ def _language(name: str) -> str:
     if suffix in _DOCUMENTATION:
         return _DOCUMENTATION[suffix]
     language = language_of(name, b"")
-    return language if language in LANGUAGES else ""
+    return language if language in LANGUAGES or language == "python" else ""

@@ -26,7 +26,7 @@ from handiwork.codeindex.workers import IndexedBlock, ParserProcess, UnreadableF
 from handiwork.errors import WorkspaceError
 from handiwork.paths import cache_dir, locked
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the rules of blocks or words change: older indexes are then rebuilt."""
 CODE = 50_000
 """Maximum characters of a block's code that the index keeps; the rest is cut off."""

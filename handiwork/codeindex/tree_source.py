@@ -15,9 +15,7 @@ from handiwork.sandbox.inside.syntax.check import parser_of
 Node = Any
 """A tree-sitter node; the wheels of grammars and parser are an extra, which the type checker lacks."""
 
-LANGUAGES = frozenset(
-    {"javascript", "typescript", "tsx", "java", "go", "rust", "c", "cpp", "ruby", "php", "csharp", "python"}
-)
+LANGUAGES = frozenset({"javascript", "typescript", "tsx", "java", "go", "rust", "c", "cpp", "ruby", "php", "csharp"})
 
 _DEEPEST = 20
 """Namespaces and classes within each other that are read."""
@@ -38,7 +36,7 @@ _TYPES: dict[BlockType, str] = {
         "compact_constructor_declaration destructor_declaration operator_declaration"
     ),
     "CLASS": (
-        "class_declaration abstract_class_declaration class_definition class interface_declaration enum_declaration "
+        "class_declaration abstract_class_declaration class interface_declaration enum_declaration "
         "type_alias_declaration record_declaration annotation_type_declaration type_declaration struct_item enum_item "
         "trait_item union_item type_item impl_item struct_specifier union_specifier enum_specifier class_specifier "
         "type_definition alias_declaration trait_declaration struct_declaration delegate_declaration concept_definition"
@@ -48,7 +46,7 @@ _TYPES: dict[BlockType, str] = {
         "assignment assignment_expression augmented_assignment operator_assignment preproc_def declaration"
     ),
     "IMPORT": (
-        "import_statement import_from_statement future_import_statement import_declaration use_declaration "
+        "import_statement import_declaration use_declaration "
         "extern_crate_declaration preproc_include using_declaration using_directive namespace_use_declaration "
         "include_expression include_once_expression require_expression require_once_expression"
     ),
@@ -64,7 +62,7 @@ _CONTAINERS = _names(
     "preproc_if preproc_else preproc_elif preproc_elifdef enum_body enum_body_declarations class_body "
     "interface_body object_type body_statement field_declaration_list global_statement ERROR"
 )
-_WRAPPERS = frozenset({"export_statement", "template_declaration", "decorated_definition", "expression_statement"})
+_WRAPPERS = frozenset({"export_statement", "template_declaration", "expression_statement"})
 """Nodes that stand for the one definition in them."""
 
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
@@ -206,7 +204,7 @@ class _Reader:
 
 
 def _unwrapped(node: Node) -> Node:
-    """Return the definition in an export, a template, a decorator or an expression statement."""
+    """Return the definition in an export, a template or an expression statement."""
     for _ in range(_DEEPEST):
         if node.type not in _WRAPPERS:
             break

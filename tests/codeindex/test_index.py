@@ -189,6 +189,13 @@ def test_a_file_that_takes_too_long_or_whose_reader_dies_is_given_up() -> None:
         assert [one.block.type for one in worker.blocks("python", "import x")] == ["IMPORT"]
 
 
+def test_a_confined_reader_knows_the_names_of_characters() -> None:
+    source = 'größe = 1\ndef bullet():\n    """Doc."""\n    return "\\N{BULLET}"\n'
+    with ParserProcess(["python"]) as worker:
+        blocks = [one.block for one in worker.blocks("python", source)]
+    assert blocks == [Block("ASSIGNMENT", 1, 1, "größe"), Block("FUNCTION", 2, 4, "bullet", "def bullet()", "Doc.")]
+
+
 def test_an_error_in_a_thread_reaches_the_caller() -> None:
     def fail(_: ParserProcess, number: int) -> int:
         if number == 3:
