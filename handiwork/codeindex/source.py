@@ -30,12 +30,13 @@ _WORDS = 20_000
 def read_blocks(language: str, text: str, vocabulary: Vocabulary) -> list[tuple[str | int, ...]]:
     """Return the blocks of a file, each with its words and names, none once those of all are much more than the file.
 
-    Blocks overlap if they are within each other, or in one line.
+    A file with too many blocks has BLOCKS and one here, so that the caller can tell. Blocks overlap if they are within
+    each other, or in one line.
     """
     lines, room = text.split("\n"), room_for(text)
     words = [vocabulary.spaced(line[:_WORDS]) for line in lines]
     answer: list[tuple[str | int, ...]] = []
-    for block in blocks_of(language, text)[:BLOCKS]:
+    for block in blocks_of(language, text)[: BLOCKS + 1]:
         block = clipped(block, len(lines))
         span = slice(block.first - 1, block.last)
         found = " ".join(words[span])[: max(room, 0)]
