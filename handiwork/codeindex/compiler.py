@@ -1,18 +1,23 @@
-"""Turns a query into one of tantivy, over the fields of the index's documents."""
+"""Makes documents of blocks, and turns a query into one of tantivy, over the fields of the documents."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import tantivy
 from tantivy import Occur, Query
 
-from handiwork.codeindex.blocks import TYPES, identifiers, sub_words
+from handiwork.codeindex.blocks import TYPES, Vocabulary, code_of, identifiers, room_for, sub_words
 from handiwork.codeindex.query import Group, Occurrence, QueryError, QueryNode, Term, parse_query
+from handiwork.codeindex.workers import IndexedBlock
 
 STEMMED, PLAIN = "handiwork_stemmed", "handiwork_plain"
 """Tokenizers: words between blanks in lower case, of the first also only the stem."""
+
+CODE = 50_000
+"""Maximum characters of a block's code that the index keeps; the rest is cut off."""
 
 _LONGEST_WORD = 255
 _OCCURRENCES: dict[Occurrence, Occur] = {"should": Occur.Should, "must": Occur.Must, "must_not": Occur.MustNot}
@@ -46,6 +51,34 @@ def make_schema() -> tantivy.Schema:
     return builder.build()
 
 
+def make_documents(
+    path: str, lines: Sequence[str], blocks: Sequence[IndexedBlock], vocabulary: Vocabulary
+) -> Iterator[tantivy.Document]:
+    """Yield the documents of a file's blocks; all their code is not much more than the file."""
+
+    def searchable(text: str) -> str:
+        return f"{vocabulary.spaced(text)} {vocabulary.names(text)}"
+
+    path_words, room = searchable(path), room_for("\n".join(lines))
+    for block, words, names in blocks:
+        document = tantivy.Document()
+        document.add_text("file_path", path)
+        document.add_text("type", block.type)
+        document.add_unsigned("first", block.first)
+        document.add_unsigned("last", block.last)
+        document.add_text("words", words)
+        document.add_text("names", names)
+        document.add_text("name", searchable(block.name))
+        document.add_text("defined", searchable(block.name.rpartition(".")[2]))
+        document.add_text("prototype", searchable(block.prototype))
+        document.add_text("docstring", searchable(block.docstring))
+        document.add_text("path", path_words)
+        code = code_of(lines, block)[: min(CODE, max(room, 0))]
+        room -= len(code)
+        document.add_bytes("payload", json.dumps([path, *block, code]).encode())
+        yield document
+
+
 def register_tokenizers(index: tantivy.Index) -> None:
     """Give an opened index the tokenizers of its fields."""
     for name, filters in ((STEMMED, [tantivy.Filter.stemmer("english")]), (PLAIN, [])):
@@ -55,13 +88,16 @@ def register_tokenizers(index: tantivy.Index) -> None:
         index.register_tokenizer(name, builder.build())
 
 
-def compile_query(index: tantivy.Index, text: str, folders: Sequence[str] = (), *, prefixes: bool = False) -> Query:
+def compile_query(
+    index: tantivy.Index, text: str, folders: Sequence[str] = (), *, root: str = "", prefixes: bool = False
+) -> Query:
     """Return tantivy's query; with ``prefixes``, words also match identifiers that begin with them.
 
-    Only blocks of files below one of the ``folders`` match; without any, all do. Raises QueryError.
+    Only blocks of files below one of the ``folders`` match; without any, all do. ``root`` is the absolute path of the
+    tree. Raises QueryError.
     """
     node = parse_query(text)
-    query = _Compiler(index, prefixes, _NAME_WEIGHT / max(1, _words(node))).node(node)
+    query = _Compiler(index, root, prefixes, _NAME_WEIGHT / max(1, _words(node))).node(node)
     if not folders:
         return query
     below = [Query.regex_query(index.schema, "file_path", f"{re.escape(folder)}/.*") for folder in folders]
@@ -70,8 +106,8 @@ def compile_query(index: tantivy.Index, text: str, folders: Sequence[str] = (), 
 
 
 class _Compiler:
-    def __init__(self, index: tantivy.Index, prefixes: bool, name_weight: float) -> None:
-        self._index, self._schema, self._prefixes = index, index.schema, prefixes
+    def __init__(self, index: tantivy.Index, root: str, prefixes: bool, name_weight: float) -> None:
+        self._index, self._schema, self._root, self._prefixes = index, index.schema, root, prefixes
         self._name_weight = name_weight
 
     def node(self, node: QueryNode) -> Query:
@@ -98,10 +134,14 @@ class _Compiler:
                 return self._in_text(term)
 
     def _type(self, term: Term) -> Query:
-        kind = term.text.strip().upper()
-        if term.kind not in ("word", "phrase") or kind not in TYPES:
-            raise QueryError(f"There is no type {term.text!r}: the types are {', '.join(TYPES)}.")
-        return Query.term_query(self._schema, "type", kind)
+        if term.kind not in ("word", "phrase", "wildcard"):
+            raise QueryError(f"type: takes one of the types, like type: CLASS: they are {', '.join(TYPES)}.")
+        pattern = term.text if term.kind == "wildcard" else re.escape(term.text.strip())
+        kinds = [kind for kind in TYPES if re.fullmatch(pattern, kind, re.IGNORECASE)]
+        if not kinds:
+            named = "that fits" if term.kind == "wildcard" else repr(term.text)
+            raise QueryError(f"There is no type {named}: the types are {', '.join(TYPES)}.")
+        return Query.term_set_query(self._schema, "type", kinds)
 
     def _lines(self, term: Term) -> Query:
         bounds = term.text if term.kind == "range" else f"{term.text} TO {term.text}"
@@ -110,6 +150,8 @@ class _Compiler:
             raise QueryError(
                 f"lines: takes a number or a range, like lines: 12 or lines:[10 TO 20], not {term.text!r}."
             )
+        if high != "*" and int(high) < int(low):
+            raise QueryError("The range of lines has no line: the smaller number stands first, as in lines:[10 TO 20].")
         unsigned = tantivy.FieldType.Unsigned
         clauses = [Query.range_query(self._schema, "last", unsigned, lower_bound=int(low))]
         if high != "*":
@@ -119,11 +161,22 @@ class _Compiler:
     def _path(self, term: Term) -> Query:
         """Match the whole path, a part of it that begins after a slash, or words of it in their order."""
         if term.kind in ("wildcard", "regex"):
-            return self._regex("file_path", f"(.*/)?({term.text})")
-        path = term.text.strip().removeprefix("./").strip("/")
+            pattern = term.text.removeprefix(re.escape("./")).removeprefix(re.escape(f"{self._root}/"))
+            return self._regex("file_path", f"(.*/)?({pattern})")
+        path = self._relative(term.text.strip().removeprefix("./"))
         phrase = self._phrase("path", path, term.slop)
         whole = Query.term_query(self._schema, "file_path", path)
         return Query.boolean_query([(Occur.Should, whole), (Occur.Should, phrase)])
+
+    def _relative(self, path: str) -> str:
+        """Return a path in the tree; of an absolute one elsewhere, as in a copy, the end that is an indexed file."""
+        if self._root and path.startswith(f"{self._root}/"):
+            return path.removeprefix(self._root).strip("/")
+        if path.startswith("/"):
+            searcher, parts = self._index.searcher(), path.strip("/").split("/")
+            ends = ("/".join(parts[start:]) for start in range(len(parts)))
+            return next((end for end in ends if searcher.doc_freq("file_path", end)), path.strip("/"))
+        return path.strip("/")
 
     def _in_field(self, field: str, term: Term) -> Query:
         if term.kind == "fuzzy":

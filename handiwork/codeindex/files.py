@@ -20,7 +20,19 @@ LARGEST = 1_000_000
 FILES, DEEPEST = 100_000, 40
 """Maximum number of files, and of directories within each other."""
 
-_DOCUMENTATION = {".md": "markdown", ".markdown": "markdown", ".tex": "latex"}
+_SUFFIXES = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".tex": "latex",
+    ".inl": "cpp",
+    ".tpp": "cpp",
+    ".cu": "cpp",
+    ".rake": "ruby",
+    ".gemspec": "ruby",
+    ".phtml": "php",
+}
+"""The languages of names that ``language_of`` does not know."""
+_READ = LANGUAGES | {"python", *_SUFFIXES.values()}
 _PRUNED = JUNK | {"venv", ".tox", ".nox", ".eggs", "site-packages", "dist-packages"}
 
 
@@ -39,20 +51,29 @@ class SourceTree:
 
     Those whose names are not UTF-8 are left out too.
     The rules of git are read in ``base``, a directory that no agent writes to, or the user's own. ``prune`` are paths
-    of directories that are left out.
+    of directories that are left out. With ``only``, the tree is the file of this name.
     """
 
     view: OverlayView
     base: Path
     prune: Collection[str] = ()
+    only: str = ""
 
     @classmethod
     def of_directory(cls, directory: Path) -> SourceTree:
         """Return the tree of a directory of the user."""
         return cls(OverlayView([directory]), directory)
 
+    @classmethod
+    def of_file(cls, file: Path) -> SourceTree:
+        """Return the tree that is one file of the user."""
+        return cls(OverlayView([file.parent]), file.parent, only=file.name)
+
     def files(self) -> list[SourceFile]:
-        """Return the files in a known language, at most FILES; directories that cannot be read are left out."""
+        """Return the files in a known language, at most FILES; directories that cannot be read are left out.
+
+        Files over LARGEST bytes, which ``read`` refuses, are among them.
+        """
         found: list[SourceFile] = []
         cache: dict[str, Rules] = {}
         pending = [""]
@@ -65,7 +86,7 @@ class SourceTree:
             if rules is True or rules is None:
                 continue  # ignored, or behind a link
             for entry in entries:
-                if not _is_text(entry.name):
+                if not _is_text(entry.name) or (self.only and entry.name != self.only):
                     continue
                 path = join(folder, entry.name)
                 if entry.kind == "dir":
@@ -73,7 +94,7 @@ class SourceTree:
                     if is_read and not _ignores(rules, entry.name, is_directory=True):
                         pending.append(path)
                     continue
-                language = _language(entry.name) if entry.kind == "file" and entry.size <= LARGEST else ""
+                language = _language(entry.name) if entry.kind == "file" else ""
                 if language and not _ignores(rules, entry.name, is_directory=False):
                     found.append(SourceFile(path, language, (entry.size, *entry.version)))
         return found[:FILES]
@@ -102,7 +123,5 @@ def _ignores(rules: Rules, name: str, *, is_directory: bool) -> bool:
 
 def _language(name: str) -> str:
     suffix = Path(name).suffix.lower()
-    if suffix in _DOCUMENTATION:
-        return _DOCUMENTATION[suffix]
-    language = language_of(name, b"")
-    return language if language in LANGUAGES else ""
+    language = "ruby" if name == "Rakefile" else _SUFFIXES.get(suffix) or language_of(name, b"")
+    return language if language in _READ else ""

@@ -18,18 +18,24 @@ from typing import Any
 import tantivy
 from tantivy import Query
 
-from handiwork.codeindex.blocks import TYPES, Block, BlockType, Vocabulary, code_of, decode, is_excluded, room_for
-from handiwork.codeindex.compiler import compile_query, make_schema, register_tokenizers
-from handiwork.codeindex.files import SourceFile, SourceTree
+from handiwork.codeindex.blocks import (
+    BLOCKS,
+    TYPES,
+    Block,
+    BlockType,
+    Vocabulary,
+    decode,
+    is_excluded,
+)
+from handiwork.codeindex.compiler import compile_query, make_documents, make_schema, register_tokenizers
+from handiwork.codeindex.files import LARGEST, SourceFile, SourceTree
 from handiwork.codeindex.query import QueryError
 from handiwork.codeindex.workers import IndexedBlock, ParserProcess, UnreadableFileError, map_with_workers
 from handiwork.errors import WorkspaceError
 from handiwork.paths import cache_dir, locked
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the rules of blocks or words change: older indexes are then rebuilt."""
-CODE = 50_000
-"""Maximum characters of a block's code that the index keeps; the rest is cut off."""
 UNUSED_DAYS = 30
 """Days after which an unused index is removed."""
 
@@ -75,6 +81,7 @@ class _FileState:
     version: tuple[int, ...]
     sha256: str
     problem: str = ""
+    is_cut: bool = False
 
 
 @dataclass
@@ -136,7 +143,7 @@ class CodeIndex:
         index = self._open()
         searcher = index.searcher()
         for prefixes in (False, True):
-            compiled = compile_query(index, query, folders, prefixes=prefixes)
+            compiled = compile_query(index, query, folders, root=self.name, prefixes=prefixes)
             try:
                 found = searcher.search(compiled, limit)
             except ValueError as error:
@@ -159,6 +166,10 @@ class CodeIndex:
     def problems(self) -> dict[str, str]:
         """Return the files that the last refresh could not read, each with the reason."""
         return {path: state.problem for path, state in sorted(self._files.states.items()) if state.problem}
+
+    def cut_files(self) -> list[str]:
+        """Return the files of which only the first BLOCKS blocks are indexed."""
+        return sorted(path for path, state in self._files.states.items() if state.is_cut)
 
     def start_from(self, other: CodeIndex) -> None:
         """Begin with the documents of another index, which share the disk; does nothing if this one has its own."""
@@ -218,12 +229,12 @@ class CodeIndex:
     def _load(self, generation: str) -> _Files:
         with suppress(OSError, ValueError, KeyError, TypeError):
             rows = json.loads((self.folder / f"files-{generation}.json").read_bytes())
-            states = {path: _FileState(tuple(version), sha, problem) for path, version, sha, problem in rows}
+            states = {path: _FileState(tuple(version), *state) for path, version, *state in rows}
             return _Files(generation, states)
         return _Files()
 
     def _save(self, generation: str) -> None:
-        rows = [[path, one.version, one.sha256, one.problem] for path, one in self._files.states.items()]
+        rows = [[path, one.version, one.sha256, one.problem, one.is_cut] for path, one in self._files.states.items()]
         path = self.folder / f"files-{generation}.json"
         new = path.with_suffix(".new")
         new.write_text(json.dumps(rows))
@@ -295,6 +306,8 @@ class CodeIndex:
 
 
 def _parse(worker: ParserProcess, tree: SourceTree, file: SourceFile, old: str) -> _Parsed:
+    if file.version[0] > LARGEST:
+        return _Parsed(file, _FileState(file.version, "", f"it has more than {LARGEST:,} bytes"))
     try:
         data = tree.read(file.path)
     except (WorkspaceError, OSError) as error:
@@ -309,36 +322,17 @@ def _parse(worker: ParserProcess, tree: SourceTree, file: SourceFile, old: str) 
         state.problem = "it is binary"
     elif not is_excluded(text):
         try:
-            return _Parsed(file, state, text.split("\n"), worker.blocks(file.language, text))
+            blocks = worker.blocks(file.language, text)
+            state.is_cut = len(blocks) > BLOCKS
+            return _Parsed(file, state, text.split("\n"), blocks[:BLOCKS])
         except UnreadableFileError as error:
             state.problem = str(error)
     return _Parsed(file, state)
 
 
 def _replace(writer: tantivy.IndexWriter, parsed: _Parsed, vocabulary: Vocabulary) -> None:
-    path = parsed.file.path
-    _delete(writer, path)
-
-    def searchable(text: str) -> str:
-        return f"{vocabulary.spaced(text)} {vocabulary.names(text)}"
-
-    path_words, room = searchable(path), room_for("\n".join(parsed.lines))
-    for block, words, names in parsed.blocks:
-        document = tantivy.Document()
-        document.add_text("file_path", path)
-        document.add_text("type", block.type)
-        document.add_unsigned("first", block.first)
-        document.add_unsigned("last", block.last)
-        document.add_text("words", words)
-        document.add_text("names", names)
-        document.add_text("name", searchable(block.name))
-        document.add_text("defined", searchable(block.name.rpartition(".")[2]))
-        document.add_text("prototype", searchable(block.prototype))
-        document.add_text("docstring", searchable(block.docstring))
-        document.add_text("path", path_words)
-        code = code_of(parsed.lines, block)[: min(CODE, max(room, 0))]
-        room -= len(code)
-        document.add_bytes("payload", json.dumps([path, *block, code]).encode())
+    _delete(writer, parsed.file.path)
+    for document in make_documents(parsed.file.path, parsed.lines, parsed.blocks, vocabulary):
         writer.add_document(document)
 
 

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
+from handiwork.codeindex.blocks import TYPES
+
 FIELDS = ("text", "type", "file_path", "lines", "name", "prototype", "docstring")
 LONGEST, CLAUSES, DEEPEST = 2_000, 100, 20
 """Maximum characters of a query, of terms in it, and of parentheses within each other."""
@@ -21,7 +23,9 @@ TermKind = Literal["word", "phrase", "wildcard", "regex", "fuzzy", "range"]
 
 _TERM_END = frozenset(' \t\r\n()[]{}"^~:')
 _RANGE = re.compile(r"([\[{])\s*(\S+)\s+TO\s+(\S+?)\s*([\]}])")
+_COMPARISON = re.compile(r"([<>])(=?)\s*(\d{1,9})(?!\w)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_EQUALS_TYPE = re.compile(rf"type=({'|'.join(TYPES)})\b")
 _OPERATORS = {"AND": "AND", "&&": "AND", "OR": "OR", "||": "OR", "NOT": "NOT", "!": "NOT"}
 
 
@@ -139,6 +143,8 @@ class _Parser:
             return self._parenthesis(field, depth)
         if letter == '"':
             return self._phrase(field)
+        if letter in "<>" and field == "lines":
+            return self._comparison()
         if letter in "[{":
             return self._range(field)
         if letter == "/" and field != "file_path":
@@ -166,6 +172,9 @@ class _Parser:
                 self._fail("the quotation mark is not closed")
             letters.append(self._escaped() if letter == "\\" else letter)
             self._at += 1
+        if not letters:
+            self._at = start
+            self._fail("there is nothing between the quotation marks")
         self._at += 1
         slop = self._number_after("~", 0)
         return Term(field, "phrase", "".join(letters), int(min(slop, 100)))
@@ -184,6 +193,14 @@ class _Parser:
         self._at = match.end()
         return Term(field, "range", f"{low} TO {high}")
 
+    def _comparison(self) -> Term:
+        match = _COMPARISON.match(self._text, self._at)
+        if match is None:
+            self._fail("lines are compared with a number: lines:>5, lines:>=5, lines:<5 or lines:<=5")
+        self._at = match.end()
+        bound, step = int(match[3]), 0 if match[2] else 1
+        return Term("lines", "range", f"{bound + step} TO *" if match[1] == ">" else f"1 TO {bound - step}")
+
     def _regex(self, field: str | None) -> Term:
         end = self._at + 1
         while end < len(self._text) and self._text[end] != "/":
@@ -195,11 +212,14 @@ class _Parser:
         return Term(field, "regex", pattern)
 
     def _word(self, field: str | None) -> Term:
+        if field is None and (match := _EQUALS_TYPE.match(self._text, self._at)):
+            self._fail(f"a field is written with a colon: type: {match[1]}")
         letters, pattern, is_wildcard = list[str](), list[str](), False
         while (letter := self._peek()) and letter not in _TERM_END:
             if letter in "*?":
                 is_wildcard = True
-                pattern.append(".*" if letter == "*" else ".")
+                if letter == "?" or pattern[-1:] != [".*"]:  # many stars in a row take a regular expression forever
+                    pattern.append(".*" if letter == "*" else ".")
             else:
                 letter = self._escaped() if letter == "\\" else letter
                 pattern.append(re.escape(letter))

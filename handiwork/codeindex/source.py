@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from handiwork.codeindex.blocks import BLOCKS, Block, Vocabulary, clipped, room_for
-from handiwork.codeindex.python_source import python_blocks
+from handiwork.codeindex.python_source import python_blocks, python_grammar_blocks
 from handiwork.codeindex.tree_source import tree_blocks
 
 SHORTEST, LONGEST = 100, 1_000
@@ -29,12 +30,13 @@ _WORDS = 20_000
 def read_blocks(language: str, text: str, vocabulary: Vocabulary) -> list[tuple[str | int, ...]]:
     """Return the blocks of a file, each with its words and names, none once those of all are much more than the file.
 
-    Blocks overlap if they are within each other, or in one line.
+    A file with too many blocks has BLOCKS and one here, so that the caller can tell. Blocks overlap if they are within
+    each other, or in one line.
     """
     lines, room = text.split("\n"), room_for(text)
     words = [vocabulary.spaced(line[:_WORDS]) for line in lines]
     answer: list[tuple[str | int, ...]] = []
-    for block in blocks_of(language, text)[:BLOCKS]:
+    for block in blocks_of(language, text)[: BLOCKS + 1]:
         block = clipped(block, len(lines))
         span = slice(block.first - 1, block.last)
         found = " ".join(words[span])[: max(room, 0)]
@@ -45,17 +47,18 @@ def read_blocks(language: str, text: str, vocabulary: Vocabulary) -> list[tuple[
 
 
 def blocks_of(language: str, text: str) -> list[Block]:
-    """Return the blocks of a file by the rules of its language; Python with errors is read by its grammar."""
+    """Return the blocks of a file by the rules of its language; one whose reader fails is one block."""
     if language == "markdown":
         return markdown_blocks(text)
     if language == "latex":
         return latex_blocks(text)
     if language == "python":
-        try:
+        with suppress(Exception):  # hostile files find the bugs of parsers: the grammar reads these
             return python_blocks(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            pass
-    return tree_blocks(language, text) or []
+    blocks = None
+    with suppress(Exception):
+        blocks = python_grammar_blocks(text) if language == "python" else tree_blocks(language, text)
+    return [Block("OTHER", 1, text.count("\n") + 1)] if blocks is None else blocks
 
 
 def markdown_blocks(text: str) -> list[Block]:

@@ -47,7 +47,7 @@ def count(codes: CodeIndex, tree: SourceTree) -> CodebaseStatistics:
     return CodebaseStatistics(
         files=len(texts),
         snippets=sum(blocks.values()),
-        lines=sum(len(text.splitlines()) for text in texts),
+        lines=sum(text.count("\n") + (not text.endswith("\n")) for text in texts if text),
         characters=sum(map(len, texts)),
         functions=blocks["FUNCTION"],
         classes=blocks["CLASS"],

@@ -1,12 +1,14 @@
 """Blocks of languages other than Python by their tree-sitter grammars, which also read files with errors.
 
 The nodes at the top of a file are blocks, as are those in namespaces, modules and branches of the preprocessor. Types
-(classes, structs, interfaces, enums, traits) are classes, and the functions and types in them are blocks too.
+(classes, structs, interfaces, enums, traits) are classes, and the functions and types in them are blocks too, as are
+the functions in an object that a JavaScript module exports or a variable is set to, and the definitions that PHP makes
+under a condition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from handiwork.codeindex.blocks import BLOCKS, NAME, PROTOTYPE, Block, BlockType, collapse
@@ -15,9 +17,7 @@ from handiwork.sandbox.inside.syntax.check import parser_of
 Node = Any
 """A tree-sitter node; the wheels of grammars and parser are an extra, which the type checker lacks."""
 
-LANGUAGES = frozenset(
-    {"javascript", "typescript", "tsx", "java", "go", "rust", "c", "cpp", "ruby", "php", "csharp", "python"}
-)
+LANGUAGES = frozenset({"javascript", "typescript", "tsx", "java", "go", "rust", "c", "cpp", "ruby", "php", "csharp"})
 
 _DEEPEST = 20
 """Namespaces and classes within each other that are read."""
@@ -35,20 +35,22 @@ _TYPES: dict[BlockType, str] = {
     ),
     "METHOD": (
         "method_definition method_signature abstract_method_signature method_declaration constructor_declaration "
-        "compact_constructor_declaration destructor_declaration operator_declaration"
+        "compact_constructor_declaration destructor_declaration operator_declaration conversion_operator_declaration "
+        "indexer_declaration event_declaration method_elem"
     ),
     "CLASS": (
-        "class_declaration abstract_class_declaration class_definition class interface_declaration enum_declaration "
-        "type_alias_declaration record_declaration annotation_type_declaration type_declaration struct_item enum_item "
-        "trait_item union_item type_item impl_item struct_specifier union_specifier enum_specifier class_specifier "
-        "type_definition alias_declaration trait_declaration struct_declaration delegate_declaration concept_definition"
+        "class_declaration abstract_class_declaration class interface_declaration enum_declaration "
+        "type_alias_declaration record_declaration annotation_type_declaration type_spec type_alias struct_item "
+        "enum_item trait_item union_item type_item impl_item struct_specifier union_specifier enum_specifier "
+        "class_specifier type_definition alias_declaration trait_declaration struct_declaration delegate_declaration "
+        "concept_definition"
     ),
     "ASSIGNMENT": (
         "lexical_declaration variable_declaration const_declaration var_declaration const_item static_item "
         "assignment assignment_expression augmented_assignment operator_assignment preproc_def declaration"
     ),
     "IMPORT": (
-        "import_statement import_from_statement future_import_statement import_declaration use_declaration "
+        "import_statement import_declaration use_declaration "
         "extern_crate_declaration preproc_include using_declaration using_directive namespace_use_declaration "
         "include_expression include_once_expression require_expression require_once_expression"
     ),
@@ -62,9 +64,10 @@ _CONTAINERS = _names(
     "internal_module ambient_declaration statement_block mod_item declaration_list linkage_specification "
     "namespace_definition namespace_declaration file_scoped_namespace_declaration compound_statement preproc_ifdef "
     "preproc_if preproc_else preproc_elif preproc_elifdef enum_body enum_body_declarations class_body "
-    "interface_body object_type body_statement field_declaration_list global_statement ERROR"
+    "interface_body object_type body_statement field_declaration_list global_statement singleton_class "
+    "foreign_mod_item labeled_statement else_clause else_if_clause colon_block ERROR"
 )
-_WRAPPERS = frozenset({"export_statement", "template_declaration", "decorated_definition", "expression_statement"})
+_WRAPPERS = frozenset({"export_statement", "template_declaration", "expression_statement"})
 """Nodes that stand for the one definition in them."""
 
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
@@ -73,7 +76,17 @@ _SKIPPED = _names(
     "namespace_name constant visibility_modifier string_literal string hash_bang_line inner_attribute_item"
 )
 _IMPORTING = frozenset({"require", "require_relative", "load", "autoload"})
-_FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function", "function"})
+_FUNCTION_VALUES = _names(
+    "arrow_function function_expression generator_function function func_literal closure_expression "
+    "anonymous_function lambda_expression lambda"
+)
+_FIELDS = frozenset({"field_definition", "public_field_definition", "pair"})
+"""Members of classes and objects that may be set to a function."""
+_SPECIFIERS = frozenset({"struct_specifier", "union_specifier", "enum_specifier", "class_specifier"})
+_MEMBERS: frozenset[BlockType] = frozenset({"METHOD", "CLASS"})
+"""The blocks in a type: fields and the like are found with it."""
+_DEFINITIONS: frozenset[BlockType] = frozenset({"FUNCTION", "CLASS"})
+"""The blocks in a condition."""
 _NAMES = ("name", "declarator", "type", "left", "path")
 
 
@@ -94,11 +107,12 @@ class _Reader:
         self._children(parser.parse(self._source).root_node, "", 0)
         return self._blocks
 
-    def _children(self, parent: Node, owner: str, depth: int) -> None:
+    def _children(self, parent: Node, owner: str, depth: int, kinds: frozenset[BlockType] | None = None) -> None:
+        """Read the nodes in ``parent``: all blocks, or those of some ``kinds``, named after their ``owner``."""
         comments: list[Node] = []
         attribute: Node | None = None
         for node in parent.children:
-            if len(self._blocks) >= BLOCKS:
+            if len(self._blocks) > BLOCKS:
                 return
             if node.type in _COMMENTS:
                 if comments and node.start_point[0] > comments[-1].end_point[0] + 1:
@@ -108,81 +122,123 @@ class _Reader:
             if node.type == "attribute_item":  # Rust's attributes precede their item
                 attribute = attribute or node
                 continue
-            self._node(attribute or node, node, comments, owner, depth)
+            self._node(attribute or node, node, comments, owner, depth, kinds)
             comments, attribute = [], None
 
-    def _node(self, begin: Node, node: Node, comments: Sequence[Node], owner: str, depth: int) -> None:
+    def _node(
+        self,
+        begin: Node,
+        node: Node,
+        comments: Sequence[Node],
+        owner: str,
+        depth: int,
+        kinds: frozenset[BlockType] | None,
+    ) -> None:
         inner = _unwrapped(node)
         if self._is_container(inner):
             if depth < _DEEPEST:
-                self._children(inner.child_by_field_name("body") or inner, owner, depth + 1)
+                self._children(inner.child_by_field_name("body") or inner, owner, depth + 1, kinds)
             return
-        if inner.type in _SKIPPED or not inner.is_named:
+        is_empty = inner.type == "expression_statement" and not inner.named_child_count
+        if is_empty or inner.type in _SKIPPED or not inner.is_named:
             return
-        kind = self._kind(inner, owner)
+        kind = self._kind(inner, is_member=kinds == _MEMBERS)
         if node.type == "export_statement" and node.child_by_field_name("source") is not None:
             kind = "IMPORT"
-        if owner and kind not in ("METHOD", "CLASS"):
-            return  # fields and the like are found with their class
         name = self._name(inner)[:NAME] if kind in ("FUNCTION", "CLASS", "METHOD", "ASSIGNMENT") else ""
         if owner and name:
             name = f"{owner}.{name}"
         elif kind == "METHOD" and (receiver := inner.child_by_field_name("receiver")) is not None:
-            name = f"{self._text(receiver).strip('()*& ').split()[-1].lstrip('*&')}.{name}"
-        first, last = begin.start_point[0] + 1, _last_row(node) + 1
-        if kind in ("FUNCTION", "CLASS", "METHOD"):
-            prototype = collapse(self._prototype(node, inner))[:PROTOTYPE]
+            name = f"{self._text(_receiver_type(receiver))}.{name}"
+        if kinds is None or kind in kinds:
+            first, last = begin.start_point[0] + 1, _last_row(node) + 1
+            is_definition = kind in ("FUNCTION", "CLASS", "METHOD")
+            prototype = collapse(self._prototype(node, inner))[:PROTOTYPE] if is_definition else ""
             self._blocks.append(Block(kind, first, last, name, prototype, self._docstring(comments, first)))
-        else:
-            self._blocks.append(Block(kind, first, last, name, "", self._docstring(comments, first)))
-        body = _body(inner)
-        if kind == "CLASS" and body is not None and depth < _DEEPEST:
-            self._children(body, name or owner, depth + 1)
+        if depth < _DEEPEST:
+            self._inside(inner, kind, name, owner, depth + 1)
+
+    def _inside(self, node: Node, kind: BlockType, name: str, owner: str, depth: int) -> None:
+        """Read the blocks in a type, in objects of JavaScript, and in conditions of PHP."""
+        if kind == "CLASS" and (body := _body(node)) is not None:
+            self._children(body, name or owner, depth, _MEMBERS)
+        elif kind == "CONDITIONAL" and self._language == "php":
+            self._children(node, owner, depth, _DEFINITIONS)
+        elif self._language in ("javascript", "typescript", "tsx"):
+            for key, value in _objects(node):
+                prefix = self._text(key).strip("\"'") if key is not None else "default"
+                self._children(value, f"{owner}.{prefix}" if owner else prefix, depth, _MEMBERS)
 
     def _is_container(self, node: Node) -> bool:
+        if node.type == "type_declaration":  # Go's groups of types
+            return True
         return node.type in _CONTAINERS or (node.type == "module" and self._language in ("typescript", "tsx"))
 
-    def _kind(self, node: Node, owner: str) -> BlockType:
+    def _kind(self, node: Node, *, is_member: bool) -> BlockType:
         kind = "CLASS" if node.type == "module" else _KINDS.get(node.type, "OTHER")
         if node.type == "call":
             method = node.child_by_field_name("method")
             return "IMPORT" if method is not None and self._text(method) in _IMPORTING else "OTHER"
-        if node.type in ("declaration", "field_declaration") and _descend(node, "function_declarator") is not None:
+        if node.type == "property_declaration" and self._language == "csharp":
+            return "METHOD"
+        if node.type in _FIELDS and _function_value(node) is not None:
+            return "METHOD"
+        if node.type == "function_definition" and _is_exported_class(node):
+            return "CLASS"
+        if node.type in ("declaration", "field_declaration") and _has_declarator(
+            node, "function_declarator", "operator_cast"
+        ):
             kind = "FUNCTION"
         if kind == "ASSIGNMENT" and _function_value(node) is not None:
             kind = "FUNCTION"
         if kind == "ASSIGNMENT" and node.type == "declaration" and _body(node) is not None:
-            kind = "CLASS"  # struct point { ... } origin;
-        if kind == "FUNCTION" and (owner or self._is_qualified(node)):
+            kind = "CLASS"  # struct { ... } origin;
+        if kind == "FUNCTION" and (is_member or _has_declarator(node, "qualified_identifier")):
             kind = "METHOD"
         return kind
 
-    def _is_qualified(self, node: Node) -> bool:
-        declarator = _descend(node, "function_declarator")
-        inner = declarator.child_by_field_name("declarator") if declarator is not None else None
-        return inner is not None and inner.type == "qualified_identifier"
-
     def _name(self, node: Node) -> str:
-        if node.type == "impl_item":
-            return self._text(node.child_by_field_name("type")).partition("<")[0]
-        if node.type in ("type_declaration", "const_declaration", "var_declaration", "variable_declaration"):
-            specs = [child for child in node.named_children if child.child_by_field_name("name") is not None]
-            if specs:
-                return ", ".join(self._text(spec.child_by_field_name("name")) for spec in specs)
-        if node.type == "lexical_declaration":
-            return ", ".join(
-                self._text(child.child_by_field_name("name"))
-                for child in node.named_children
-                if child.type == "variable_declarator"
-            )
+        match node.type:
+            case "impl_item":
+                while (inner := node.child_by_field_name("type")) is not None:
+                    node = inner
+                return self._text(node)
+            case "destructor_declaration":
+                return f"~{self._text(node.child_by_field_name('name'))}"
+            case "operator_declaration":
+                return f"operator {self._text(node.child_by_field_name('operator'))}"
+            case "conversion_operator_declaration":
+                return f"operator {self._text(node.child_by_field_name('type'))}"
+            case "indexer_declaration":
+                return "this"
+            case "field_definition" | "pair":
+                key = node.child_by_field_name("property") or node.child_by_field_name("key")
+                return self._text(key).strip("\"'")
+            case "const_declaration" | "var_declaration" | "variable_declaration" | "lexical_declaration":
+                return ", ".join(self._text(name) for name in _declared(node)) or self._declarator(node)
+            case _:
+                return self._declarator(node)
+
+    def _declarator(self, node: Node) -> str:
+        """Return the name in a node, through its declarators: C's stand around the name."""
         fields = ("declarator", "name") if self._language in ("c", "cpp") else _NAMES
         top = node
-        while node.type != "qualified_identifier":
+        while node.type not in ("qualified_identifier", "operator_cast"):
             following = next((child for field in fields if (child := node.child_by_field_name(field))), None)
+            if following is None and node.type in ("reference_declarator", "parenthesized_declarator"):
+                following = next(reversed(node.named_children), None)
             if following is None:
                 break
             node = following
-        return "" if node == top else collapse(self._text(node))
+        if node == top:
+            return ""
+        cast = node
+        while cast is not None and cast.type == "qualified_identifier":
+            cast = cast.child_by_field_name("name")
+        if cast is not None and cast.type == "operator_cast":  # operator bool() const
+            end = cast.child_by_field_name("declarator").start_byte
+            return collapse(self._source[node.start_byte : end].decode("utf-8", "replace"))
+        return collapse(self._text(node))
 
     def _prototype(self, outer: Node, node: Node) -> str:
         """Return the text before the definition's body."""
@@ -206,7 +262,7 @@ class _Reader:
 
 
 def _unwrapped(node: Node) -> Node:
-    """Return the definition in an export, a template, a decorator or an expression statement."""
+    """Return the definition in an export, a template, an expression statement or a declaration of a type."""
     for _ in range(_DEEPEST):
         if node.type not in _WRAPPERS:
             break
@@ -221,41 +277,103 @@ def _unwrapped(node: Node) -> Node:
         if inner is None:
             break
         node = inner
+    if node.type in ("declaration", "field_declaration"):  # C's struct point { ... } origin;
+        specifier = node.child_by_field_name("type")
+        if specifier is not None and specifier.type in _SPECIFIERS and specifier.child_by_field_name("body"):
+            return specifier if specifier.child_by_field_name("name") else node
+    if node.type == "type_declaration" and all(child.type != "(" for child in node.children):
+        return next((child for child in node.named_children if child.type in _KINDS), node)
     return node
+
+
+def _is_exported_class(node: Node) -> bool:
+    """Return whether C++'s grammar takes a class for a function: class EXPORT Stack : public Base { ... }."""
+    kind = node.child_by_field_name("type")
+    is_function = _has_declarator(node, "function_declarator", "operator_cast")
+    return kind is not None and kind.type in _SPECIFIERS and not is_function
 
 
 def _body(node: Node) -> Node | None:
     """Return the body of a definition, between its braces or behind its header."""
     body = node.child_by_field_name("body")
     if body is None and (value := _function_value(node)) is not None:
-        body = value.child_by_field_name("body")
-    if body is None and node.type in ("declaration", "type_definition", "field_declaration", "type_declaration"):
-        for child in node.named_children:
-            inner = child.child_by_field_name("body") or child.child_by_field_name("type")
-            if inner is not None and inner.named_child_count and child.type not in ("init_declarator",):
-                return inner
-    return body
+        body = value.child_by_field_name("body") or value.child_by_field_name("block")
+    if body is not None:
+        return body
+    match node.type:
+        case "declaration" | "type_definition" | "field_declaration":
+            parts = (child for child in node.named_children if child.type != "init_declarator")
+            return next((inner for part in parts if (inner := part.child_by_field_name("body"))), None)
+        case "type_spec":
+            inner = node.child_by_field_name("type")
+            return inner if inner is not None and inner.type in ("struct_type", "interface_type") else None
+        case "macro_definition":
+            name = node.child_by_field_name("name")
+            return None if name is None else name.next_sibling
+        case "property_declaration" | "indexer_declaration" | "event_declaration":
+            return node.child_by_field_name("accessors") or node.child_by_field_name("value")
+        case _:
+            return None
 
 
 def _function_value(node: Node) -> Node | None:
-    """Return the function that a variable is set to, in JavaScript and its kin."""
-    if node.type == "assignment_expression":
-        values = [node.child_by_field_name("right")]
-    else:
-        values = [child.child_by_field_name("value") for child in node.named_children]
-    return next((value for value in values if value is not None and value.type in _FUNCTION_VALUES), None)
+    """Return the function that a variable or a member is set to."""
+    values = [node.child_by_field_name("right"), node.child_by_field_name("value")]
+    values += [child.child_by_field_name("value") for child in node.named_children]
+    return next((value for value in map(_single, values) if value is not None and _is_function(value)), None)
 
 
-def _descend(node: Node, kind: str) -> Node | None:
-    """Return the declarator of a kind, through the pointers and references around it."""
+def _single(value: Node | None) -> Node | None:
+    """Return the only one of a list of Go's values."""
+    return value.named_children[0] if value and value.type == "expression_list" and value.named_children else value
+
+
+def _is_function(value: Node) -> bool:
+    if value.type == "call" and value.child_by_field_name("block") is not None:
+        method = value.child_by_field_name("method")
+        return method is not None and method.text in (b"lambda", b"proc")
+    return value.type in _FUNCTION_VALUES
+
+
+def _objects(node: Node) -> Iterator[tuple[Node | None, Node]]:
+    """Yield the objects that a node of JavaScript exports or sets names to, each with the node of its name."""
+    for one in (node, *node.named_children):
+        value = one.child_by_field_name("value") or one.child_by_field_name("right")
+        if value is not None and value.type == "object":
+            fields = ("name", "left", "key", "property")
+            yield next((key for field in fields if (key := one.child_by_field_name(field))), None), value
+
+
+def _declared(node: Node) -> list[Node]:
+    """Return the names in a declaration of constants or variables."""
+    specs = [spec for child in node.named_children for spec in (child, *_listed(child))]
+    return [name for spec in specs for name in spec.children_by_field_name("name") if name.is_named]
+
+
+def _listed(node: Node) -> list[Node]:
+    return node.named_children if node.type == "var_spec_list" else []
+
+
+def _receiver_type(receiver: Node) -> Node:
+    """Return the name of the type in a receiver of Go, through its pointer and without its type parameters."""
+    node = receiver
+    while (inner := node.child_by_field_name("type") or next(iter(node.named_children), None)) is not None:
+        node = inner
+    return node
+
+
+def _has_declarator(node: Node, *kinds: str) -> bool:
+    """Return whether a declarator is of one of the kinds, through the pointers and references around it."""
     for _ in range(_DEEPEST):
         following = node.child_by_field_name("declarator")
         if following is None:
             following = next((child for child in node.named_children if child.type.endswith("declarator")), None)
-        if following is None or following.type == kind:
-            return following
+        if following is None:
+            return False
+        if following.type in kinds:
+            return True
         node = following
-    return None
+    return False
 
 
 def _last_row(node: Node) -> int:

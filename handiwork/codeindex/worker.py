@@ -3,8 +3,8 @@
 Source files may be hostile, and the grammars are C. Once the process has its grammars it gives up everything but to
 read its standard input and to write its standard output, as frames: a length in 4 bytes, then JSON. A request is
 [language, text], an answer a list of [type, first, last, name, prototype, docstring, words, names] for each block.
-``words`` are the sub-words of its text in order, ``names`` the identifiers and sub-words in it. For a file that takes
-too much memory the answer is the name of the error.
+``words`` are the sub-words of its text in order, ``names`` the identifiers and sub-words in it. For a file whose
+reader fails the answer is the name of the error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ADDRESS_SPACE = 1 << 30
 """Bytes of memory that a worker may have."""
 
 _FRAME = struct.Struct(">I")
-_WARM_UP = "class A(B, c=1):\n    'Text.'\n    def f(self, a: int = 1) -> str: ...\nx = 1\n"
+_WARM_UP = "class A(B, c=1):\n    'Text.'\n    def f(self, a: int = 1) -> str: ...\nä = '\\N{BULLET}'\n"
 
 # read, write, close, fstat, lseek, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn, madvise,
 # mremap, sched_yield, getpid, exit, gettimeofday, futex, clock_gettime, exit_group, getrandom: their numbers on x86_64
@@ -43,13 +43,14 @@ def main() -> None:
     vocabulary = Vocabulary()
     for language in (name for name in sys.argv[1:] if name in LANGUAGES):
         tree_blocks(language, "")
-    read_blocks("python", _WARM_UP, vocabulary)  # imports the modules that it needs later
+    for broken in ("", "("):  # by Python and by its grammar, which import the modules that they need later
+        read_blocks("python", _WARM_UP + broken, vocabulary)
     confine()
     while (header := _read(_FRAME.size)) is not None:
         language, text = json.loads(_read(_FRAME.unpack(header)[0]) or b"[]")
         try:
             answer = json.dumps(read_blocks(language, text, vocabulary)).encode()
-        except (MemoryError, RecursionError) as error:
+        except Exception as error:  # noqa: BLE001 - the host names the file, and goes on with the next one
             answer = json.dumps(type(error).__name__).encode()
         _write(_FRAME.pack(len(answer)) + answer)
 

@@ -63,7 +63,8 @@ class ParserProcess:
         finally:
             timer.cancel()
         if isinstance(answer, str):
-            raise UnreadableFileError(f"it takes too much memory ({answer[:40]})")
+            memory = answer == "MemoryError"
+            raise UnreadableFileError("it takes too much memory" if memory else f"its reader failed: {answer[:40]}")
         lines = text.count("\n") + 1
         return [IndexedBlock(clipped(Block(*fields[:6]), lines), *fields[6:]) for fields in answer]
 

@@ -66,9 +66,23 @@ def test_it_counts_blocks_finds_them_and_reads_only_what_has_changed(program: Pr
 def test_an_installed_package_is_found_by_its_name(program: Program) -> None:
     done = program("index", "--module", "json", "--search", "prototype: raw_decode")
     assert "decoder.py" in done.stdout
+    for module, file in (("argparse", "argparse.py"), ("json.decoder", "decoder.py")):
+        (row,) = [json.loads(line) for line in program("index", "--module", module, "--json").stdout.splitlines()]
+        assert (row["path"].rpartition("/")[2], row["files"]) == (file, 1)
     missing = program("index", "--module", "no_such_package")
     assert missing.returncode == 2
-    assert "has no package no_such_package: install it there" in missing.stderr
+    assert "has no module no_such_package: install it there" in missing.stderr
+
+
+def test_files_that_are_not_read_whole_are_named(program: Program) -> None:
+    (program.workspace / "large.py").write_text("x = 1\n" * 200_000)
+    (program.workspace / "many.py").write_text("f()\n" * 10_001)
+    counted = program("index")
+    assert "not read: large.py: it has more than 1,000,000 bytes" in counted.stdout
+    assert "cut: many.py: only its first 10,000 blocks are indexed" in counted.stdout
+    for path in ("large.py", "many.py"):
+        (program.workspace / path).unlink()
+    assert "handiwork: removed 2 files in" in program("index").stderr
 
 
 def test_a_broken_query_and_a_missing_folder_are_told(program: Program) -> None:

@@ -24,6 +24,14 @@ if (a) { add() }
 for (const x of []) {}
 add();
 export { x } from "y";
+class P { handler = async () => {}; n = 1 }
+const api = {
+  // Fetches.
+  fetchUser(id) {},
+  saveUser: async (u) => {},
+  limit: 3,
+};
+export default { data() {}, methods: { "doThing": function () {} } };
 """,
         [
             ("IMPORT", 2, 2, "", ""),
@@ -38,6 +46,14 @@ export { x } from "y";
             ("CONDITIONAL", 17, 17, "", ""),
             ("OTHER", 18, 18, "", ""),
             ("IMPORT", 19, 19, "", ""),
+            ("CLASS", 20, 20, "P", ""),
+            ("METHOD", 20, 20, "P.handler", ""),
+            ("ASSIGNMENT", 21, 26, "api", ""),
+            ("METHOD", 23, 23, "api.fetchUser", "Fetches."),
+            ("METHOD", 24, 24, "api.saveUser", ""),
+            ("OTHER", 27, 27, "", ""),
+            ("METHOD", 27, 27, "default.data", ""),
+            ("METHOD", 27, 27, "default.methods.doThing", ""),
         ],
     ),
     "typescript": (
@@ -51,6 +67,7 @@ namespace N {
 }
 export const g = async (x: number): Promise<void> => { };
 abstract class Base { abstract go(): void }
+class P { private handler = (): void => {}; n: number = 1 }
 """,
         [
             ("IMPORT", 1, 1, "", ""),
@@ -63,6 +80,8 @@ abstract class Base { abstract go(): void }
             ("FUNCTION", 8, 8, "g", ""),
             ("CLASS", 9, 9, "Base", ""),
             ("METHOD", 9, 9, "Base.go", ""),
+            ("CLASS", 10, 10, "P", ""),
+            ("METHOD", 10, 10, "P.handler", ""),
         ],
     ),
     "java": (
@@ -107,6 +126,17 @@ const (
 	A = 1
 	B = 2
 )
+func (s *List[K, V]) Put(x K) { }
+type (
+	// Reader reads.
+	Reader interface {
+		// Read one.
+		Read(p []byte) (int, error)
+		io.Closer
+	}
+	Size = int
+)
+var handle = func(x int) { }
 """,
         [
             ("OTHER", 1, 1, "", ""),
@@ -114,8 +144,13 @@ const (
             ("FUNCTION", 4, 4, "Add", "Add adds."),
             ("METHOD", 6, 6, "Stack.Push", "Push pushes."),
             ("CLASS", 7, 7, "Stack", ""),
-            ("ASSIGNMENT", 8, 8, "x", ""),
+            ("ASSIGNMENT", 8, 8, "x, y", ""),
             ("ASSIGNMENT", 9, 12, "A, B", ""),
+            ("METHOD", 13, 13, "List.Put", ""),
+            ("CLASS", 16, 20, "Reader", "Reader reads."),
+            ("METHOD", 18, 18, "Reader.Read", "Read one."),
+            ("CLASS", 21, 21, "Size", ""),
+            ("FUNCTION", 23, 23, "handle", ""),
         ],
     ),
     "rust": (
@@ -132,6 +167,10 @@ trait Go { fn go(&self); }
 pub fn add(a: i32) -> i32 { a }
 const X: i32 = 1;
 mod m { pub fn inner() {} }
+extern "C" { fn cfun(x: i32); }
+macro_rules! twice { ($a:expr) => { $a + $a }; }
+impl<'a, T> Iterator for &'a mut Stack<T> { }
+static HANDLE: fn(i32) -> i32 = |x| x;
 """,
         [
             ("IMPORT", 1, 1, "", ""),
@@ -143,6 +182,10 @@ mod m { pub fn inner() {} }
             ("FUNCTION", 10, 10, "add", ""),
             ("ASSIGNMENT", 11, 11, "X", ""),
             ("FUNCTION", 12, 12, "inner", ""),
+            ("FUNCTION", 13, 13, "cfun", ""),
+            ("FUNCTION", 14, 14, "twice", ""),
+            ("CLASS", 15, 15, "Stack", ""),
+            ("FUNCTION", 16, 16, "HANDLE", ""),
         ],
     ),
     "c": (
@@ -185,6 +228,18 @@ template <typename T> class Stack : public Base {
 }
 int a::Stack::size() const { return 1; }
 extern "C" { void cfun(int); }
+int& first(int& a) { return a; }
+class Outer {
+ public:
+  struct Inner { void go() { } } inner;
+  enum class Mode { A, B };
+  class Later;
+  int& ref();
+  explicit operator bool() const { return true; }
+};
+Outer::operator int() { return 1; }
+auto lambda = [](int a) { return a; };
+class EXPORT Shape : public Base { void draw(); };
 """,
         [
             ("IMPORT", 1, 1, "", ""),
@@ -194,6 +249,17 @@ extern "C" { void cfun(int); }
             ("METHOD", 8, 8, "Stack.push", ""),
             ("METHOD", 11, 11, "a::Stack::size", ""),
             ("FUNCTION", 12, 12, "cfun", ""),
+            ("FUNCTION", 13, 13, "first", ""),
+            ("CLASS", 14, 21, "Outer", ""),
+            ("CLASS", 16, 16, "Outer.Inner", ""),
+            ("METHOD", 16, 16, "Outer.Inner.go", ""),
+            ("CLASS", 17, 17, "Outer.Mode", ""),
+            ("METHOD", 19, 19, "Outer.ref", ""),
+            ("METHOD", 20, 20, "Outer.operator bool", ""),
+            ("METHOD", 22, 22, "Outer::operator int", ""),
+            ("FUNCTION", 23, 23, "lambda", ""),
+            ("CLASS", 24, 24, "Shape", ""),
+            ("METHOD", 24, 24, "Shape.draw", ""),
         ],
     ),
     "ruby": (
@@ -215,6 +281,15 @@ if X
   puts 1
 end
 puts "hi"
+class A
+  class << self
+    def made; end
+  end
+end
+double = ->(x) { x }
+triple = lambda do |x|
+  x
+end
 """,
         [
             ("IMPORT", 1, 1, "", ""),
@@ -225,6 +300,10 @@ puts "hi"
             ("ASSIGNMENT", 13, 13, "X", ""),
             ("CONDITIONAL", 14, 16, "", ""),
             ("OTHER", 17, 17, "", ""),
+            ("CLASS", 18, 22, "A", ""),
+            ("METHOD", 20, 20, "A.made", ""),
+            ("FUNCTION", 23, 23, "double", ""),
+            ("FUNCTION", 24, 26, "triple", ""),
         ],
     ),
     "php": (
@@ -239,6 +318,11 @@ class Stack extends Base { public function push($x) { } }
 $x = 1;
 if ($x) { echo 1; }
 foreach ([] as $y) {}
+$handle = function ($x) { return $x; };
+if (!function_exists("late")) {
+  // Late.
+  function late() { }
+} else { $z = 1; class Other { } }
 """,
         [
             ("IMPORT", 3, 3, "", ""),
@@ -249,6 +333,10 @@ foreach ([] as $y) {}
             ("ASSIGNMENT", 8, 8, "$x", ""),
             ("CONDITIONAL", 9, 9, "", ""),
             ("CONDITIONAL", 10, 10, "", ""),
+            ("FUNCTION", 11, 11, "$handle", ""),
+            ("CONDITIONAL", 12, 15, "", ""),
+            ("FUNCTION", 14, 14, "late", "Late."),
+            ("CLASS", 15, 15, "Other", ""),
         ],
     ),
     "csharp": (
@@ -264,6 +352,13 @@ namespace A.B {
   }
   interface I { void F(); }
   enum E { A }
+  class Money {
+    public int Cents { get; set; }
+    public int this[int i] => 1;
+    public static implicit operator int(Money m) => 1;
+    public static Money operator +(Money a, Money b) => a;
+    ~Money() { }
+  }
 }
 """,
         [
@@ -274,6 +369,12 @@ namespace A.B {
             ("CLASS", 10, 10, "I", ""),
             ("METHOD", 10, 10, "I.F", ""),
             ("CLASS", 11, 11, "E", ""),
+            ("CLASS", 12, 18, "Money", ""),
+            ("METHOD", 13, 13, "Money.Cents", ""),
+            ("METHOD", 14, 14, "Money.this", ""),
+            ("METHOD", 15, 15, "Money.operator int", ""),
+            ("METHOD", 16, 16, "Money.operator +", ""),
+            ("METHOD", 17, 17, "Money.~Money", ""),
         ],
     ),
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from pathlib import Path
 
 import pytest
 
 from handiwork.codeindex.blocks import Block, Vocabulary, decode, is_excluded, sub_words
-from handiwork.codeindex.python_source import python_blocks
+from handiwork.codeindex.python_source import python_blocks, python_grammar_blocks
 from handiwork.codeindex.source import blocks_of, latex_blocks, markdown_blocks
 from handiwork.codeindex.tree_source import tree_blocks
 from tests.codeindex.sources import LANGUAGES
@@ -73,6 +75,51 @@ def test_python_with_errors_is_read_by_its_grammar() -> None:
     assert kinds[:3] == [("IMPORT", ""), ("ASSIGNMENT", "x"), ("FUNCTION", "f")]
 
 
+EVERYTHING = '''\
+"""A module."""
+from __future__ import annotations; import a
+x, (y, *z) = w[i] = self.v = 1
+count: int = 3
+self.size: int
+async def load(url, *, retry=3) -> bytes:
+    """Load it.
+
+        Twice.
+    """
+@cached
+class Stack(Base, metaclass=Meta):
+    # Things.
+    r"""Keeps \\d."""
+    class Inner:
+        def deep(self, a, /, b: int=1): "Deep" "er."
+
+    @property
+    async def top(
+        self,
+    ): pass
+    if x:
+        def hidden(self): ...
+for x in y: pass
+async for x in y: pass
+while x: pass
+x += 1
+"text"
+'''
+
+
+@pytest.mark.parametrize("source", [EVERYTHING, Path(inspect.__file__).read_text()])
+def test_the_grammar_finds_the_blocks_of_the_syntax_tree(source: str) -> None:
+    assert python_grammar_blocks(source) == python_blocks(source)
+
+
+@pytest.mark.parametrize("unread", ["def g[T: int = str, *U = *tuple[()]](a): pass", "print 'Python 2'", "def g("])
+def test_python_that_this_python_refuses_has_the_blocks_of_other_python(unread: str) -> None:
+    with pytest.raises(SyntaxError):
+        python_blocks(unread)
+    source = f"count: int = 3\nasync def f(a):\n    'Doc.'\n{unread}\n"
+    assert blocks_of("python", source)[:2] == python_blocks("count: int = 3\nasync def f(a):\n    'Doc.'\n")
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_language_has_its_blocks(language: str) -> None:
     source, expected = LANGUAGES[language]
@@ -94,6 +141,11 @@ def test_each_language_has_its_blocks(language: str) -> None:
         ("java", "Stack.push", "@Override public void push(T t) throws E"),
         ("go", "Stack.Push", "func (s *Stack) Push(x int)"),
         ("rust", "Stack.push", "pub fn push(&mut self, x: T) -> usize"),
+        ("go", "Reader.Read", "Read(p []byte) (int, error)"),
+        ("rust", "twice", "macro_rules! twice"),
+        ("cpp", "Outer.operator bool", "explicit operator bool() const"),
+        ("ruby", "triple", "triple = lambda"),
+        ("csharp", "Money.Cents", "public int Cents"),
         ("c", "add", "static int add(int a, int b)"),
         ("cpp", "Stack", "template <typename T> class Stack : public Base"),
         ("ruby", "top", "def top(a, b = 1)"),

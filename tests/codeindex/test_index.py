@@ -145,6 +145,23 @@ def test_what_git_ignores_and_what_tools_generate_is_left_out(root: Path, tmp_pa
     assert {path for path, _, _ in everything(index)} == {"a.py", "pkg/b.py", "pkg/c.md", "kept.py"}
 
 
+def test_files_are_in_the_language_of_their_names(root: Path, tmp_path: Path) -> None:
+    for path in ("a.inl", "a.tpp", "a.cu"):
+        write(root, path, "struct Named { };\n")
+    for path in ("a.rake", "a.gemspec", "Rakefile"):
+        write(root, path, "class Named\nend\n")
+    write(root, "a.phtml", "<?php\nclass Named { }\n")
+    index = CodeIndex(str(root), tmp_path / "cache")
+    refresh(index, root)
+    assert index.search("type: CLASS AND name: Named").total == 7
+
+
+def test_one_file_is_a_tree(root: Path, tmp_path: Path) -> None:
+    index = CodeIndex(str(root / "a.py"), tmp_path / "cache")
+    assert index.refresh(SourceTree.of_file(root / "a.py")) == Refreshed(read=1)
+    assert {hit.file_path for hit in index.search(f"file_path: {root}/a.py").hits} == {"a.py"}
+
+
 def test_hostile_files_are_left_out_or_read_as_far_as_they_go(root: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.py"
     secret.write_text("stolen = 1\n")
@@ -165,6 +182,8 @@ def test_hostile_files_are_left_out_or_read_as_far_as_they_go(root: Path, tmp_pa
     index = CodeIndex(str(root), tmp_path / "cache")
     refresh(index, root)
     assert index.problems()["binary.py"] == "it is binary"
+    assert index.problems()["large.py"] == "it has more than 1,000,000 bytes"
+    assert index.cut_files() == ["line.js", "many.py"]
     assert index.search("stolen").total == 0
     assert index.search("file_path: link.py OR file_path: pipe.py OR file_path: large.py").total == 0
     assert index.search("file_path: nested.py").total == 0
@@ -174,7 +193,10 @@ def test_hostile_files_are_left_out_or_read_as_far_as_they_go(root: Path, tmp_pa
     assert index.search("file_path: many.py").total == 10_000
     assert index.search("name: b_function").total == 1
     assert index.search("odd_name").total == 0
-    assert refresh(index, root) == Refreshed()
+    again = CodeIndex(str(root), tmp_path / "cache")
+    assert refresh(again, root) == Refreshed()
+    assert again.problems() == index.problems()
+    assert again.cut_files() == ["line.js", "many.py"]
 
 
 def test_a_file_that_takes_too_long_or_whose_reader_dies_is_given_up() -> None:
@@ -187,6 +209,13 @@ def test_a_file_that_takes_too_long_or_whose_reader_dies_is_given_up() -> None:
         assert [one.block.type for one in worker.blocks("python", "x = 1")] == ["ASSIGNMENT"]
         worker.close()
         assert [one.block.type for one in worker.blocks("python", "import x")] == ["IMPORT"]
+
+
+def test_a_confined_reader_knows_the_names_of_characters() -> None:
+    source = 'größe = 1\ndef bullet():\n    """Doc."""\n    return "\\N{BULLET}"\n'
+    with ParserProcess(["python"]) as worker:
+        blocks = [one.block for one in worker.blocks("python", source)]
+    assert blocks == [Block("ASSIGNMENT", 1, 1, "größe"), Block("FUNCTION", 2, 4, "bullet", "def bullet()", "Doc.")]
 
 
 def test_an_error_in_a_thread_reaches_the_caller() -> None:

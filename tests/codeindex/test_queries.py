@@ -78,6 +78,8 @@ CONSTANT, TORCH, APP, README = "pooling.py:1", "detection.py:1", "app.ts:1", "RE
         ("type: CLASS AND text: ObjectDetection", {CLASS}),
         ("(type: CLASS) AND (text: ObjectDetection)", {CLASS}),
         ("type:class", {CLASS}),
+        ("type: CL*", {CLASS}),
+        ("type: *PORT AND torch", {TORCH}),
         ("type: (CLASS OR METHOD)", {CLASS, LOAD}),
         ("type: IMPORT", {TORCH}),
         ("type: DOCUMENTATION", {README}),
@@ -117,6 +119,14 @@ CONSTANT, TORCH, APP, README = "pooling.py:1", "detection.py:1", "app.ts:1", "RE
         ("lines:[1 TO 4] AND file_path: pooling.py", {CONSTANT, POOL}),
         ("lines:[7 TO *] AND file_path: pooling.py", {POOL_MAX}),
         ("lines:{1 TO 4} AND file_path: pooling.py", set()),
+        ("lines:>6 AND file_path: pooling.py", {POOL_MAX}),
+        ("lines: >= 6 AND file_path: pooling.py", {POOL, POOL_MAX}),
+        ("lines:<4 AND file_path: pooling.py", {CONSTANT}),
+        ("lines:<=4 AND file_path: pooling.py", {CONSTANT, POOL}),
+        ("file_path: ./web/app.ts", {APP}),
+        ("file_path: ./web/*", {APP}),
+        ("file_path: /somewhere/else/web/app.ts", {APP}),
+        ("file_path: /somewhere/else/web", set()),
         ("type: FUNCTION AND NOT file_path: models", {APP}),
         ("type: FUNCTION -values", {DETECT, APP}),
         ("+type: FUNCTION +values -size", {POOL_MAX}),
@@ -137,6 +147,11 @@ CONSTANT, TORCH, APP, README = "pooling.py:1", "detection.py:1", "app.ts:1", "RE
 )
 def test_a_query_finds(index: CodeIndex, query: str, expected: set[str]) -> None:
     assert places(index, query) == expected
+
+
+@pytest.mark.parametrize("path", ["web/app.ts", "web", "web/", "web/*.ts", "w*"])
+def test_a_path_may_be_absolute(index: CodeIndex, path: str) -> None:
+    assert places(index, f"file_path: {index.name}/{path}") == {APP}
 
 
 def test_the_block_that_defines_a_name_comes_first(index: CodeIndex) -> None:
@@ -181,7 +196,13 @@ def test_total_counts_what_is_not_shown(index: CodeIndex) -> None:
         ("std::vector", "there is no field 'std': the fields are text, type"),
         ("kind: CLASS", "there is no field 'kind'"),
         ("type: THING", "There is no type 'THING': the types are FUNCTION, CLASS"),
-        ("type: CL*", "There is no type"),
+        ("type: KLASS*", "There is no type that fits: the types are FUNCTION, CLASS"),
+        ("type: /CLASS/", "type: takes one of the types"),
+        ("type=CLASS", "character 1: a field is written with a colon: type: CLASS"),
+        ('name: ""', "character 7: there is nothing between the quotation marks"),
+        ("lines: [3 TO 1]", "The range of lines has no line"),
+        ("lines:<1", "The range of lines has no line"),
+        ("lines:>x", "lines are compared with a number"),
         ("AND pool", "AND has nothing on its left"),
         ("max AND", "has nothing after it"),
         ("max OR", "nothing"),

@@ -21,7 +21,7 @@ def add_to(app: typer.Typer) -> None:
         ] = None,
         module: Annotated[
             str | None,
-            typer.Option("--module", help="Instead of PATH: a package of the python on your PATH."),
+            typer.Option("--module", help="Instead of PATH: a module of the python on your PATH."),
         ] = None,
         search: Annotated[
             str | None,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 """Blocks that a search shows."""
 PROBLEMS = 5
-"""Files that could not be read and are named."""
+"""Files that could not be read, or not as a whole, and are named."""
 
 NO_EXTRA = "handiwork index needs the extra 'index': install it with pip install 'handiwork[index]'"
 
@@ -40,7 +40,7 @@ _FIND = (
 
 
 def index(path: Path | None, module: str | None, search: str | None, memory: bool, forget: bool, as_json: bool) -> Exit:
-    """Index ``path``, or the folder of an installed ``module``, and show the blocks that match ``search``, or counts.
+    """Index ``path``, or an installed ``module``, and show the blocks that match ``search``, or counts.
 
     With ``memory`` or ``forget``, only show or clear the agents' memory of it. Raises WorkspaceError.
     """
@@ -54,18 +54,19 @@ def index(path: Path | None, module: str | None, search: str | None, memory: boo
         raise WorkspaceError(NO_EXTRA) from error
     if path is not None and module is not None:
         raise WorkspaceError("PATH and --module name two codebases: leave one of them out")
-    root = _module_folder(module) if module is not None else _resolved(path)
-    if not root.is_dir():
+    root = _module_source(module) if module is not None else _resolved(path)
+    if module is None and not root.is_dir():
         raise WorkspaceError(f"{root} is not a directory: name the folder of a codebase")
     codes = CodeIndex(str(root))
     try:
         if search is not None:
             parse_query(search)  # report a broken query before reading anything
         began = time.monotonic()
-        tree = SourceTree.of_directory(root)
+        tree = SourceTree.of_directory(root) if root.is_dir() else SourceTree.of_file(root)
         refreshed = codes.refresh(tree)
-        if refreshed.read or refreshed.removed:
-            say(f"read {_number(refreshed.read, 'file')} in {time.monotonic() - began:.1f} s")
+        changes = {"read": refreshed.read, "removed": refreshed.removed}
+        if done := [f"{verb} {_number(count, 'file')}" for verb, count in changes.items() if count]:
+            say(f"{' and '.join(done)} in {time.monotonic() - began:.1f} s")
         hits = None if search is None else codes.search(search, SHOWN)
     except QueryError as error:
         raise WorkspaceError(str(error)) from error
@@ -111,8 +112,8 @@ def _amount(tasks: int, docstrings: int) -> str:
     return f"{_number(tasks, 'task')} and {_number(docstrings, 'docstring')}"
 
 
-def _module_folder(module: str) -> Path:
-    """Return the folder of an installed module, of the project's Python: nothing of the module runs."""
+def _module_source(module: str) -> Path:
+    """Return the folder or the file of an installed module, of the project's Python: nothing of the module runs."""
     name, *below = module.split(".")
     python = shutil.which("python") or shutil.which("python3") or sys.executable
     try:
@@ -120,20 +121,26 @@ def _module_folder(module: str) -> Path:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise WorkspaceError(f"{python} cannot look for the module {module}: {error}") from error
-    folder = Path(ended.stdout.strip() or "/nonexistent").joinpath(*below)
-    if not folder.is_dir():
+    source = Path(ended.stdout.strip() or "/nonexistent").joinpath(*below)
+    if not source.exists():
+        source = source.with_name(f"{source.name}.py")
+    if not source.exists():
         raise WorkspaceError(
-            f"{python} has no package {module}: install it there, or activate the environment that has it"
+            f"{python} has no module {module}: install it there, or activate the environment that has it"
         )
-    return folder.resolve()
+    if source.is_file() and source.suffix != ".py":
+        raise WorkspaceError(f"the module {module} has no Python source: it is {source}")
+    return source.resolve()
 
 
 def _show_counts(codes: CodeIndex, tree: SourceTree, as_json: bool) -> None:
     from handiwork.codeindex import statistics
+    from handiwork.codeindex.blocks import BLOCKS
 
     counts, problems, python = codes.counts(), codes.problems(), statistics.count(codes, tree)
+    cut = codes.cut_files()
     if as_json:
-        row = {"path": codes.name, "files": codes.files(), "blocks": counts, "problems": problems}
+        row = {"path": codes.name, "files": codes.files(), "blocks": counts, "problems": problems, "cut": cut}
         row["python"] = python._asdict()
         write_json(json.dumps(row, ensure_ascii=False))
         return
@@ -150,6 +157,12 @@ def _show_counts(codes: CodeIndex, tree: SourceTree, as_json: bool) -> None:
         console.print(Text(f"not read: {plain(file)}: {plain(why)}", "yellow"), soft_wrap=True)
     if len(problems) > PROBLEMS:
         console.print(Text(f"not read: {len(problems) - PROBLEMS} more files", "yellow"))
+    for file in cut[:PROBLEMS]:
+        console.print(
+            Text(f"cut: {plain(file)}: only its first {BLOCKS:,} blocks are indexed", "yellow"), soft_wrap=True
+        )
+    if len(cut) > PROBLEMS:
+        console.print(Text(f"cut: {len(cut) - PROBLEMS} more files", "yellow"))
 
 
 def _show_hits(hits: Hits, as_json: bool) -> None:
