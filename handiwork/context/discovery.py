@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from handiwork.context import agents, devcontainer, instructions, skills
-from handiwork.context.conventions import LONGEST_TOGETHER, Convention, opened
+from handiwork.context.conventions import LONGEST_TOGETHER, Convention, exists, opened
 from handiwork.context.trust import Trust, Verdict
-from handiwork.workspace.files.safe_open import open_beneath, open_folder
+from handiwork.workspace.files.safe_open import open_folder
 
 ACCEPT = "handiwork context --accept"
 
@@ -68,7 +68,7 @@ def at_begin(workspace: Path, user: Path, *, copy: Path | None = None, packages:
         found += skills.of_user(user / skills.USER)
         found += skills.of_packages() if packages else []
         found += agents.of_repository(descriptor, workspace)
-        if (container := devcontainer.find(descriptor)) is not None:
+        if (container := devcontainer.find(descriptor, workspace)) is not None:
             found.append(container[0])
     return found
 
@@ -138,14 +138,12 @@ def folders_of(paths: Iterable[str], workspace: str, cwd: str = "") -> set[str]:
 
 
 def unread(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of UNREAD in a workspace, each with the consequence. Raises WorkspaceError."""
+    """Yield the files in a workspace that no session reads, each with the reason. Raises WorkspaceError."""
     with opened(root) as descriptor:
         for path, why in UNREAD.items():
-            try:
-                os.close(open_beneath(descriptor, path, os.O_PATH))
-            except OSError:
-                continue
-            yield path, why
+            if exists(descriptor, path):
+                yield path, why
+        yield from devcontainer.unused(descriptor)
 
 
 def _judge(convention: Convention, verdict: Verdict) -> ContextFinding:

@@ -93,7 +93,7 @@ class Conventions:
 
     def _setup(self, totals: Totals) -> list[Event]:
         with opened(self._base) as root:
-            found = devcontainer.find(root)
+            found = devcontainer.find(root, self._workspace)
         convention, container = found or (None, None)
         if convention is None or container is None or convention.path in totals.context:
             return []

@@ -196,7 +196,9 @@ CASES = (
     Case(
         "a variable of the host in devcontainer.json",
         lambda t: _devcontainer(
-            t, containerEnv={"A": "${localEnv:HOST_SECRET}", "B": "$HOST_SECRET", "C": f"$(cat {t.secret})"}
+            t,
+            containerEnv={"A": "${localEnv:HOST_SECRET}", "B": "$HOST_SECRET", "C": f"$(cat {t.secret})"},
+            postCreateCommand="echo ${localEnv:HOST_SECRET} ${containerEnv:HOST_SECRET}",
         ),
         commands=("echo $A $B $C",),
         alone=True,

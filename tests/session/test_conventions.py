@@ -343,9 +343,9 @@ def test_a_skill_is_disclosed_step_by_step_and_readable_inside(project: Project)
 
 CONTAINER = {
     "image": "python:3.12",
-    "containerEnv": {"COLOUR": "dark red"},
+    "containerEnv": {"COLOUR": "dark red", "PATH": "${containerWorkspaceFolder}/bin:${containerEnv:PATH}"},
     "initializeCommand": "touch {}/host",
-    "postCreateCommand": "echo $COLOUR > made.txt; touch {}/host",
+    "postCreateCommand": "echo $COLOUR > ${localWorkspaceFolder}/made.txt; touch {}/host",
 }
 
 
@@ -353,11 +353,11 @@ def test_a_devcontainer_is_set_up_inside_once_accepted(project: Project, tmp_pat
     project.write(".devcontainer.json", json.dumps(CONTAINER).replace("{}", str(tmp_path)))
     assert not [event for event in project.run(sandbox="bubblewrap") if isinstance(event, CmdRunAction)]
     project.accept()
-    events = project.run(bash("cat made.txt; echo $COLOUR"), sandbox="bubblewrap")
+    events = project.run(bash("cat made.txt; echo $COLOUR; echo ${PATH%%:*}"), sandbox="bubblewrap")
     commands = [event for event in events if isinstance(event, CmdRunAction)]
     assert [event.source for event in commands] == ["environment", "environment", "agent"]
     outputs = [event.content for event in events if isinstance(event, CmdOutputObservation)]
-    assert outputs[-1] == "dark red\ndark red\n"
+    assert outputs[-1] == f"dark red\ndark red\n{project.root}/bin\n"
     assert not (tmp_path / "host").exists()
 
 

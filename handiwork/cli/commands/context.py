@@ -115,7 +115,7 @@ def _finding(finding: ContextFinding, width: int, workspace: Path) -> Iterator[T
 def _uses(path: str, workspace: Path) -> Iterator[str]:
     """Yield the commands and the image that a devcontainer.json requests."""
     with opened(workspace) as root:
-        found = devcontainer.find(root)
+        found = devcontainer.find(root, workspace)
     if found is None or found[1] is None or found[0].path != path:
         return
     for command in found[1].shell_commands():
