@@ -289,6 +289,19 @@ def test_json_without_comments_stays_as_it_is(value: object) -> None:
     assert without_comments(text) == text
 
 
+def test_what_no_session_reads_is_named_in_and_around_the_workspace(tmp_path: Path) -> None:
+    workspace = tmp_path / "packages/a"
+    write(tmp_path, **{".git/config": "", "CLAUDE.local.md": "x", ".cursor/rules/a.mdc": "x"})
+    write(workspace, **{"opencode.json": "{}", ".handiwork/agents/sub/x.md": "x", ".handiwork/agents/y.md": "y"})
+    write(workspace, **{"web/.handiwork/agents/z.md": "z", "web/.agents/skills/s/SKILL.md": "s", ".claude/rules/r": ""})
+    reasons = dict(unread(workspace))
+    assert set(reasons) == {
+        *("opencode.json", ".claude/rules", ".handiwork/agents/sub/x.md"),
+        *("web/.handiwork/agents", "web/.agents/skills", "../../CLAUDE.local.md", "../../.cursor/rules"),
+    }
+    assert reasons["web/.handiwork/agents"] == "below the workspace: a session that starts in web has it"
+
+
 def test_an_answer_holds_for_one_text_at_one_path_of_one_workspace(tmp_path: Path) -> None:
     write(tmp_path, **{"AGENTS.md": "one"})
     trust, convention = Trust(tmp_path / "data"), found(tmp_path)["AGENTS.md"]
