@@ -77,7 +77,7 @@ def at_begin(workspace: Path, user: Path, *, copy: Path | None = None, packages:
     with opened(copy or workspace) as descriptor:
         top = instructions.in_folder(descriptor)
         found += [*top, *instructions.around(workspace, top)]
-        found += skills.of_workspace(descriptor)
+        found += [*skills.of_workspace(descriptor), *skills.around(workspace)]
         found += skills.of_user(user / skills.USER)
         found += skills.of_packages() if packages else []
         found += agents.of_repository(descriptor, workspace)

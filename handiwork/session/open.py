@@ -262,7 +262,7 @@ def _open(
         return MCPServers(config.mcp, options, sandbox, lambda text: watch(Status(text))) if config.mcp else None
 
     files, workspace = config.files(folder), Path(config.workspace)
-    skills = install_skills(store.folder) if conventions else []
+    skills = install_skills(store.folder, workspace) if conventions else []
     base = Workspace.load(folder).base
     programs = (programs_of(root, reader_names()) for root in (workspace, base))
     session = Session(

@@ -159,11 +159,34 @@ def test_a_copy_of_a_skill_has_its_files_and_is_made_once(tmp_path: Path) -> Non
     write(folder, **{"scripts/go.sh": "echo go"})
     (folder / "scripts/go.sh").chmod(0o700)
     (own,) = at_begin(write(tmp_path / "project", a=""), tmp_path / "settings", packages=False)
-    copy = copy_skill(own, tmp_path / "data/skills")
-    assert copy == copy_skill(own, tmp_path / "data/skills")
+    copy = copy_skill(own, tmp_path / "data/skills", tmp_path)
+    assert copy == copy_skill(own, tmp_path / "data/skills", tmp_path)
     assert copy.read_text() == HEAD.format("mine")
     assert (copy.parent / "scripts/go.sh").stat().st_mode & 0o777 == 0o755
     assert [path.name for path in (tmp_path / "data/skills").iterdir()] == [own.sha256[:16]]
+
+
+def test_of_skills_around_the_workspace_the_nearest_counts_and_a_copy_has_the_accepted_text(tmp_path: Path) -> None:
+    workspace = write(tmp_path / "packages/a", x="")
+    build = skill(tmp_path, "build")
+    skill(tmp_path, "tidy")
+    skill(tmp_path / "packages", "tidy", place=".claude/skills")
+    assert found(workspace) == {}, "without a repository there is nothing around"
+    (tmp_path / ".git").mkdir()
+    conventions = list(found(workspace).values())
+    trust, store = Trust(tmp_path / "data"), tmp_path / "data/store"
+    trust.answer(workspace, conventions, accept=True)
+    states = {one.convention.path: one.state for one in judge(conventions, workspace, trust)}
+    assert states == {
+        "../.claude/skills/tidy/SKILL.md": "loads",
+        "../../.agents/skills/build/SKILL.md": "loads",
+        "../../.agents/skills/tidy/SKILL.md": "left out",
+    }
+    write(build, **{"run.sh": "evil"})
+    with pytest.raises(UnreadableError, match="it changed"):
+        copy_skill(conventions[1], store, workspace)
+    (build / "run.sh").unlink()
+    assert copy_skill(conventions[1], store, workspace).read_text() == HEAD.format("build")
 
 
 def test_the_skills_of_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
