@@ -164,7 +164,7 @@ def install_skills(data: Path, workspace: Path) -> list[Path]:
     own = [*skills.of_user(settings_file().parent / skills.USER), *skills.of_packages(), *skills.around(workspace)]
     stores = {data / STORE}
     for finding in judge(own, workspace, Trust(data)):
-        # One with the name of another is copied too: that one may stop to load.
+        # A skill that yields to one with the same name is copied too: after a resume it may be the one that loads.
         if not finding.convention.problem and not finding.waits_for_user:
             stores.add(store := _store(finding.convention, data, workspace))
             with suppress(OSError, UnreadableError, WorkspaceError):
