@@ -116,11 +116,11 @@ class InstalledAgent:
     outputs: JsonSchema = field(default_factory=dict[str, Any])
 
 
-def descriptions() -> list[InstalledAgent]:
-    """Return the installed agents and the micro agents of the user and of packages, by name."""
+def descriptions(catalog: MicroCatalog | None = None) -> list[InstalledAgent]:
+    """Return the installed agents and the micro agents of the ``catalog``, by name; see ``find``."""
     from handiwork.agents.micro.catalog import read_catalog
 
-    catalog = read_catalog()
+    catalog = read_catalog() if catalog is None else catalog
     agents = [
         _described(name, point.dist.name if point.dist is not None else "", point.value)
         for name, point in installed().items()

@@ -6,6 +6,7 @@ The workspace has such a folder, and so may each folder around it up to the repo
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from handiwork.context.characters import visible
@@ -34,6 +35,25 @@ def of_repository(root: int, workspace: Path) -> list[Convention]:
     for prefix, descriptor in folders_around(workspace):
         found += _in_folder(descriptor, prefix)
     return found
+
+
+def below_folder(root: int) -> list[str]:
+    """Return the paths of Markdown files one folder below FOLDER, which load nowhere."""
+    folders = (join(FOLDER, name) for name, status in _entries(root, FOLDER) if stat.S_ISDIR(status.st_mode))
+    paths = (join(folder, name) for folder in folders for name, _ in _entries(root, folder) if name.endswith(".md"))
+    return sorted(paths)[:FILES]
+
+
+def _entries(root: int, folder: str) -> list[tuple[str, os.stat_result]]:
+    """Return the entries of a folder; none if there is no such folder, or a link."""
+    try:
+        descriptor = open_folder(root, folder)
+    except OSError:
+        return []
+    try:
+        return entries_of(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _in_folder(root: int, prefix: str) -> list[Convention]:

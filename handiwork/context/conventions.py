@@ -105,6 +105,15 @@ def folders_around(workspace: Path) -> Iterator[tuple[str, int]]:
             yield ABOVE * height, descriptor
 
 
+def exists(root: int, path: str) -> bool:
+    """Return whether there is a file or folder at a path beneath an open directory, without following links."""
+    try:
+        os.close(open_beneath(root, path, os.O_PATH))
+    except OSError:
+        return False
+    return True
+
+
 def read_file(root: int, path: str) -> bytes | None:
     """Return the bytes of a regular file beneath an open directory; None if there is none. Raises UnreadableError.
 

@@ -10,27 +10,40 @@ from pathlib import Path
 from typing import Literal
 
 from handiwork.context import agents, devcontainer, instructions, skills
-from handiwork.context.conventions import LONGEST_TOGETHER, Convention, opened
+from handiwork.context.conventions import LONGEST_TOGETHER, Convention, exists, folders_around, opened
 from handiwork.context.trust import Trust, Verdict
-from handiwork.workspace.files.safe_open import open_beneath, open_folder
+from handiwork.workspace.files.safe_open import open_folder
 
 ACCEPT = "handiwork context --accept"
 
+_SERVERS = "servers that a repository names are not started"
+_SETTINGS = "hooks and settings of a repository have no effect"
+_TEXT = "not a file that Handiwork knows: put the text in AGENTS.md"
+_TEXTS = "not a folder that Handiwork knows: put the texts in AGENTS.md"
+
 UNREAD = {
-    ".mcp.json": "servers that a repository names are not started",
-    ".cursor/mcp.json": "servers that a repository names are not started",
-    ".vscode/mcp.json": "servers that a repository names are not started",
-    ".claude/settings.json": "hooks and permissions of a repository have no effect",
-    ".claude/settings.local.json": "hooks and permissions of a repository have no effect",
-    ".codex/config.toml": "settings of a repository have no effect",
-    ".gemini/settings.json": "settings of a repository have no effect",
+    ".mcp.json": _SERVERS,
+    ".cursor/mcp.json": _SERVERS,
+    ".vscode/mcp.json": _SERVERS,
+    ".claude/settings.json": _SETTINGS,
+    ".claude/settings.local.json": _SETTINGS,
+    ".codex/config.toml": _SETTINGS,
+    ".gemini/settings.json": _SETTINGS,
+    "opencode.json": _SETTINGS,
     ".envrc": "direnv is not run",
     ".vscode/tasks.json": "an editor's tasks are not run",
-    ".cursorrules": "not a file that Handiwork knows: put the text in AGENTS.md",
-    ".github/copilot-instructions.md": "not a file that Handiwork knows: put the text in AGENTS.md",
-    "GEMINI.md": "not a file that Handiwork knows: put the text in AGENTS.md",
+    ".cursorrules": _TEXT,
+    ".windsurfrules": _TEXT,
+    ".github/copilot-instructions.md": _TEXT,
+    "AGENTS.override.md": _TEXT,
+    "CLAUDE.local.md": _TEXT,
+    "GEMINI.md": _TEXT,
+    ".claude/rules": _TEXTS,
+    ".cursor/rules": _TEXTS,
+    ".github/instructions": _TEXTS,
+    ".claude/agents": f"not agents that Handiwork knows: put micro agents in {agents.FOLDER}",
 }
-"""Files of other tools in a workspace that no session reads, each with the consequence."""
+"""Files and folders of other tools that no session reads, each with the consequence."""
 
 State = Literal["loads", "nested", "on request", "not accepted", "changed", "left out"]
 
@@ -64,11 +77,11 @@ def at_begin(workspace: Path, user: Path, *, copy: Path | None = None, packages:
     with opened(copy or workspace) as descriptor:
         top = instructions.in_folder(descriptor)
         found += [*top, *instructions.around(workspace, top)]
-        found += skills.of_workspace(descriptor)
+        found += [*skills.of_workspace(descriptor), *skills.around(workspace)]
         found += skills.of_user(user / skills.USER)
         found += skills.of_packages() if packages else []
         found += agents.of_repository(descriptor, workspace)
-        if (container := devcontainer.find(descriptor)) is not None:
+        if (container := devcontainer.find(descriptor, workspace)) is not None:
             found.append(container[0])
     return found
 
@@ -89,11 +102,27 @@ def in_folders(root: Path, folders: Iterable[str]) -> list[Convention]:
 def everything(root: Path, user: Path, trust: Trust) -> list[ContextFinding]:
     """Return all conventions in a workspace, nested ones too, each with its state. Raises TrustError."""
     with opened(root) as descriptor:
-        folders = list(instructions.nested_folders(descriptor))
+        below = instructions.folders_below(descriptor)
+        folders = [folder for folder, names in below if not names.isdisjoint(instructions.NAMES)]
     first = judge(at_begin(root, user), root, trust)
     known = {finding.convention.path for finding in first}
-    below = [convention for convention in in_folders(root, folders) if convention.path not in known]
-    return [*first, *(_nested(finding) for finding in judge(below, root, trust))]
+    nested = [convention for convention in in_folders(root, folders) if convention.path not in known]
+    return [*first, *(_nested(finding) for finding in judge(nested, root, trust))]
+
+
+def of_repository(workspace: Path, trust: Trust, *, copy: Path | None = None) -> list[ContextFinding]:
+    """Return the micro agents of a workspace and of the folders around it, each with its state.
+
+    The workspace's files are read from its ``copy`` if there is one. Raises TrustError, WorkspaceError.
+    """
+    with opened(copy or workspace) as descriptor:
+        return judge(agents.of_repository(descriptor, workspace), workspace, trust)
+
+
+def accepted_agents(findings: Iterable[ContextFinding], workspace: Path) -> dict[Path, str]:
+    """Return the texts of the accepted micro agents among the findings, by absolute path."""
+    accepted = (one.convention for one in findings if one.state == "on request" and one.convention.kind == "agent")
+    return {Path(os.path.normpath(workspace / agent.path)): agent.text for agent in accepted}
 
 
 def judge(conventions: Sequence[Convention], workspace: Path, trust: Trust, used: int = 0) -> list[ContextFinding]:
@@ -137,15 +166,27 @@ def folders_of(paths: Iterable[str], workspace: str, cwd: str = "") -> set[str]:
     return folders
 
 
-def unread(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of UNREAD in a workspace, each with the consequence. Raises WorkspaceError."""
-    with opened(root) as descriptor:
-        for path, why in UNREAD.items():
-            try:
-                os.close(open_beneath(descriptor, path, os.O_PATH))
-            except OSError:
-                continue
-            yield path, why
+def unread(workspace: Path) -> Iterator[tuple[str, str]]:
+    """Yield the paths in and around a workspace that no session in it reads, each with the reason.
+
+    Raises WorkspaceError.
+    """
+    with opened(workspace) as descriptor:
+        yield from _unread_in(descriptor, "")
+        yield from devcontainer.unused(descriptor)
+        for folder, names in instructions.folders_below(descriptor):
+            for place in (agents.FOLDER, *skills.PLACES):
+                if place.partition("/")[0] in names and exists(descriptor, f"{folder}/{place}"):
+                    yield f"{folder}/{place}", f"below the workspace: a session that starts in {folder} has it"
+    for prefix, descriptor in folders_around(workspace):
+        yield from _unread_in(descriptor, prefix)
+
+
+def _unread_in(root: int, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the paths of one open folder that no session reads; ``prefix`` comes before them."""
+    yield from ((prefix + path, why) for path, why in UNREAD.items() if exists(root, path))
+    for path in agents.below_folder(root):
+        yield prefix + path, f"in a folder of its own: put it in {agents.FOLDER}"
 
 
 def _judge(convention: Convention, verdict: Verdict) -> ContextFinding:

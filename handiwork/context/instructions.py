@@ -75,8 +75,8 @@ def around(workspace: Path, found: Sequence[Convention]) -> list[Convention]:
     return above
 
 
-def nested_folders(root: int) -> Iterator[str]:
-    """Yield the folders below the top of an open workspace that have one of NAMES; reads at most FOLDERS."""
+def folders_below(root: int) -> Iterator[tuple[str, set[str]]]:
+    """Yield the folders below the top of an open workspace, each with its entries' names; reads at most FOLDERS."""
     pending, number = [""], 0
     while pending and number < FOLDERS:
         folder, number = pending.pop(), number + 1
@@ -90,9 +90,8 @@ def nested_folders(root: int) -> Iterator[str]:
             continue
         finally:
             os.close(descriptor)
-        names = {name for name, _ in entries}
-        if folder and not names.isdisjoint(NAMES):
-            yield folder
+        if folder:
+            yield folder, {name for name, _ in entries}
         below = [name for name, status in sorted(entries, reverse=True) if _is_folder(status) and name not in SKIPPED]
         pending += [join(folder, name) for name in below]
 

@@ -11,14 +11,16 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from handiwork.context.characters import one_line, visible
 from handiwork.context.conventions import (
+    ABOVE,
     Convention,
     UnreadableError,
     digest,
+    folders_around,
     opened,
     read_file,
     text_of,
@@ -52,6 +54,14 @@ def of_workspace(root: int) -> list[Convention]:
     return [skill for place in PLACES for skill in _in_place(root, place, "workspace", "")]
 
 
+def around(workspace: Path) -> list[Convention]:
+    """Return the skills of the folders around a workspace, the nearest first, with paths like ``../``."""
+    folders = folders_around(workspace)
+    return [
+        skill for prefix, root in folders for place in PLACES for skill in _in_place(root, place, "workspace", prefix)
+    ]
+
+
 def of_user(folder: Path) -> list[Convention]:
     """Return the skills in a folder of the user's, with absolute paths."""
     return _in_folder(folder, "user")
@@ -74,33 +84,46 @@ def of_packages() -> list[Convention]:
     return skills
 
 
-def copy_skill(skill: Convention, store: Path) -> Path:
-    """Return the path of the SKILL.md in a copy of a user's or package's skill below ``store``; make a missing copy.
+def copy_skill(skill: Convention, store: Path, workspace: Path) -> Path:
+    """Return the path of the SKILL.md in a copy of a skill below ``store``; make a missing copy.
 
-    Copies are named by their content, so that every session finds its own version; sandboxes mount the store read-only.
-    Raises OSError, UnreadableError.
+    The skill is a user's, a package's, or of a folder around the ``workspace``. Copies are named by their content, so
+    that every session finds its own version; sandboxes mount the store read-only. Raises OSError, UnreadableError,
+    WorkspaceError.
     """
-    folder = Path(skill.path).parent
-    target = store / skill.sha256[:16] / folder.name
+    source, folder = _place_of(skill, workspace)
+    target = store / skill.sha256[:16] / source.joinpath(folder).name
     if not target.exists():
         private_dirs(store.parent)
         store.mkdir(mode=0o755, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".part-", dir=store))
         try:
-            with opened(folder) as root:
-                for path, _, _ in _files(root, ""):
-                    content = read_file(root, path)
-                    copy = draft / folder.name / path
+            with opened(source) as root:
+                listing = list(_files(root, folder))
+                for path, _, _ in listing:
+                    content = read_file(root, join(folder, path))
+                    copy = draft / target.name / path
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     copy.write_bytes(content or b"")
-                    executable = os.stat(path, dir_fd=root, follow_symlinks=False).st_mode & 0o100
+                    executable = os.stat(join(folder, path), dir_fd=root, follow_symlinks=False).st_mode & 0o100
                     copy.chmod(0o755 if executable else 0o644)
+            with opened(draft) as root:
+                if _digest(_files(root, target.name)) != skill.sha256:
+                    raise UnreadableError("it changed while it was copied")
             draft.chmod(0o755)
             if not target.parent.exists():
                 draft.rename(target.parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return target / FILE
+
+
+def _place_of(skill: Convention, workspace: Path) -> tuple[Path, str]:
+    """Return a folder to open, and the path of a skill's folder in it, in which links are not followed."""
+    folder, height = skill.folder, 0
+    while folder.startswith(ABOVE):
+        folder, height = folder.removeprefix(ABOVE), height + 1
+    return (workspace.parents[height - 1], folder) if height else (Path(folder), "")
 
 
 def _in_folder(folder: Path, origin: ContextOrigin) -> list[Convention]:
@@ -117,7 +140,7 @@ def _in_place(root: int, place: str, origin: ContextOrigin, prefix: str) -> list
     except FileNotFoundError:
         return []
     except OSError:
-        return [_broken(origin, place, "it is a symbolic link or no folder, and links are not followed")]
+        return [_broken(origin, prefix + place, "it is a symbolic link or no folder, and links are not followed")]
     try:
         entries = sorted(entries_of(descriptor))
     finally:
@@ -146,7 +169,6 @@ def _skill(root: int, path: str, name: str, origin: ContextOrigin, prefix: str) 
         files = list(_files(root, path.rpartition("/")[0]))
     except UnreadableError as error:
         return _broken(origin, prefix + path, str(error))
-    listing = "".join(f"{sha256}  {file}\n" for file, sha256, _ in files)
     others = [f"  {one_line(file)}, {size} bytes, SHA-256 {sha256}\n" for file, sha256, size in files if file != FILE]
     shown = visible(text).rstrip("\n") + "\n" + ("\nOther files of this skill:\n" + "".join(others) if others else "")
     return Convention(
@@ -155,10 +177,16 @@ def _skill(root: int, path: str, name: str, origin: ContextOrigin, prefix: str) 
         prefix + path,
         f"{name}: {' '.join(visible(description).split())}",
         shown,
-        digest(listing.encode(errors="surrogateescape")),
+        _digest(files),
         notes=warnings(text),
         size=len(text),
     )
+
+
+def _digest(files: Iterable[tuple[str, str, int]]) -> str:
+    """Return the SHA-256 of a skill's files, which the user accepts."""
+    listing = "".join(f"{sha256}  {file}\n" for file, sha256, _ in files)
+    return digest(listing.encode(errors="surrogateescape"))
 
 
 def _description(text: str, folder: str) -> str:

@@ -151,7 +151,7 @@ def agent_name(name: str) -> str:
 def _accepted_image(workspace: Path) -> str:
     """Return the image that the workspace's devcontainer.json names, if the user has accepted the file."""
     with opened(workspace) as root:
-        found = devcontainer.find(root)
+        found = devcontainer.find(root, workspace)
     if found is None or found[1] is None or found[1].image is None:
         reason = found[0].problem if found is not None and found[0].problem else "there is none that names an image"
         raise SessionError(f"--image devcontainer takes the image of {workspace}'s devcontainer.json: {reason}")

@@ -6,6 +6,7 @@ They are read from the session's copy of the workspace, which no agent writes: a
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -14,9 +15,10 @@ from pathlib import Path
 from handiwork.agents.totals import Totals
 from handiwork.context import agents, devcontainer, instructions, skills
 from handiwork.context.characters import one_line
-from handiwork.context.conventions import ABOVE, Convention, UnreadableError, opened
+from handiwork.context.conventions import ABOVE, Convention, UnreadableError, digest, opened
 from handiwork.context.discovery import ACCEPT, ContextFinding, at_begin, folders_of, in_folders, judge
 from handiwork.context.trust import Trust
+from handiwork.errors import WorkspaceError
 from handiwork.events.action import CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import (
@@ -34,6 +36,9 @@ from handiwork.settings import settings_file
 
 STORE = "skills"
 """The folder in the data folder with the copies of the user's and packages' skills that sandboxes mount."""
+
+STORE_AROUND = "skills_around"
+"""The folder in the data folder with those of the folders around workspaces: sandboxes mount their workspace's only."""
 
 SETUP_TIME = 600.0
 """Seconds for a command of devcontainer.json."""
@@ -93,7 +98,7 @@ class Conventions:
 
     def _setup(self, totals: Totals) -> list[Event]:
         with opened(self._base) as root:
-            found = devcontainer.find(root)
+            found = devcontainer.find(root, self._workspace)
         convention, container = found or (None, None)
         if convention is None or container is None or convention.path in totals.context:
             return []
@@ -113,10 +118,12 @@ class Conventions:
     def _loaded(self, convention: Convention, notes: Sequence[str] | None = None) -> ContextLoaded:
         path, text = convention.path, convention.text
         problem: tuple[str, ...] = ()
-        if convention.kind == "skill" and convention.origin != "workspace":
+        if convention.kind == "skill" and (convention.origin != "workspace" or path.startswith(ABOVE)):
             try:
-                path = str(skills.copy_skill(convention, self._data / STORE))
-            except (OSError, UnreadableError) as error:
+                path = str(
+                    skills.copy_skill(convention, _store(convention, self._data, self._workspace), self._workspace)
+                )
+            except (OSError, UnreadableError, WorkspaceError) as error:
                 problem = (f"it could not be copied for the sandbox, which cannot read it: {error}",)
         return ContextLoaded(
             category=convention.kind,
@@ -148,17 +155,28 @@ class Conventions:
         return [ContextWithheld(paths=paths, content="; ".join(lines))]
 
 
-def install_skills(data: Path) -> list[Path]:
-    """Copy the skills of the user and of packages into the data folder; return the folders to mount for them.
+def install_skills(data: Path, workspace: Path) -> list[Path]:
+    """Copy skills that are not in the workspace into the data folder; return the folders to mount for them.
 
-    Without skills there are none. A skill that cannot be copied is left out: its event says so.
+    They are those of the user, of packages, and the accepted ones of the folders around the workspace. Without skills
+    there are no folders. A skill that cannot be copied is left out: its event says so. Raises TrustError.
     """
-    store = data / STORE
-    for skill in [*skills.of_user(settings_file().parent / skills.USER), *skills.of_packages()]:
-        if not skill.problem:
-            with suppress(OSError, UnreadableError):
-                skills.copy_skill(skill, store)
-    return [store] if store.is_dir() else []
+    own = [*skills.of_user(settings_file().parent / skills.USER), *skills.of_packages(), *skills.around(workspace)]
+    stores = {data / STORE}
+    for finding in judge(own, workspace, Trust(data)):
+        # A skill that yields to one with the same name is copied too: after a resume it may be the one that loads.
+        if not finding.convention.problem and not finding.waits_for_user:
+            stores.add(store := _store(finding.convention, data, workspace))
+            with suppress(OSError, UnreadableError, WorkspaceError):
+                skills.copy_skill(finding.convention, store, workspace)
+    return sorted(store for store in stores if store.is_dir())
+
+
+def _store(skill: Convention, data: Path, workspace: Path) -> Path:
+    """Return the folder of a skill's copy; that of a repository's skill is for sessions in this workspace only."""
+    if skill.origin != "workspace":
+        return data / STORE
+    return data / STORE_AROUND / digest(os.fsencode(workspace))[:16]
 
 
 def _new(loaded: Iterable[ContextLoaded], totals: Totals) -> list[Event]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,7 @@ from typing import Any
 from handiwork.agents.base import Agent
 from handiwork.agents.micro.catalog import MicroCatalog, read_catalog
 from handiwork.agents.registry import find
-from handiwork.context import agents
-from handiwork.context.conventions import opened
-from handiwork.context.discovery import judge
+from handiwork.context.discovery import accepted_agents, of_repository
 from handiwork.context.trust import Trust
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Event
@@ -159,14 +156,12 @@ def catalog_of(config: SessionConfig, workspace: Path, data: Path, watch: Observ
     line for each file that is broken. Raises TrustError, WorkspaceError.
     """
     source = Path(config.workspace)
-    with opened(workspace) as root:
-        findings = judge(agents.of_repository(root, source), source, Trust(data))
-    loaded = [finding.convention for finding in findings if finding.state == "on request"]
-    catalog = read_catalog({Path(os.path.normpath(source / agent.path)): agent.text for agent in loaded})
+    findings = of_repository(source, Trust(data), copy=workspace)
+    catalog = read_catalog(accepted_agents(findings, source))
     for problem in catalog.problems:
         watch(Status(problem))
     # The session itself reports conventions that are not accepted; here they explain why an agent is not found.
-    catalog.problems.extend(f"{one.convention.path}: {one.why}" for one in findings if one.convention not in loaded)
+    catalog.problems.extend(f"{one.convention.path}: {one.why}" for one in findings if one.state != "on request")
     return catalog
 
 
@@ -273,7 +268,7 @@ def _open(
         return MCPServers(config.mcp, options, sandbox, lambda text: watch(Status(text))) if config.mcp else None
 
     files, workspace = config.files(folder), Path(config.workspace)
-    skills = install_skills(store.folder) if conventions else []
+    skills = install_skills(store.folder, workspace) if conventions else []
     base = Workspace.load(folder).base
     programs = (programs_of(root, reader_names()) for root in (workspace, base))
     session = Session(

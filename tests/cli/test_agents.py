@@ -25,7 +25,7 @@ def test_micro_agents_knowledge_and_broken_files_are_listed(program: Program) ->
     (micro / "git.md").write_text("---\ntriggers: [git, commit]\n---\nSign commits.\n")
     listed = program("agents")
     assert listed.returncode == 0
-    assert f"{'Greeter':24}Greets.  (?, {micro}/greeter.md)\n" in listed.stdout
+    assert f"{'Greeter':24}Greets.  (yours, {micro}/greeter.md)\n" in listed.stdout
     assert f"{'CommitWriterAgent':24}Writes the message of a commit" in listed.stdout
     assert f"{'git':24}knowledge for the words git, commit  ({micro}/git.md)\n" in listed.stdout
 
@@ -35,6 +35,25 @@ def test_micro_agents_knowledge_and_broken_files_are_listed(program: Program) ->
     assert f"not loaded: {micro}/broken.md:2: unknown key 'colour'" in listed.stdout
     named = program("agents", "Greeter", "MathAgent", "--json").stdout.splitlines()
     assert [json.loads(line)["name"] for line in named] == ["Greeter", "MathAgent"]
+
+
+@pytest.mark.slow
+def test_the_accepted_agents_of_a_repository_are_listed_in_its_folders(program: Program) -> None:
+    folder = program.workspace / ".handiwork/agents"
+    folder.mkdir(parents=True)
+    (folder / "Greeter.md").write_text("---\ndescription: Greets.\n---\nGreet {{ task }}.\n")
+    listed = program("agents")
+    assert (listed.returncode, "Greets." in listed.stdout) == (0, False)
+    assert "not loaded: .handiwork/agents/Greeter.md: not accepted: handiwork context --accept" in listed.stdout
+    program("context", "--accept", "--yes")
+    assert f"{'Greeter':24}Greets.  (accepted by you, {folder}/Greeter.md)\n" in program("agents").stdout
+    assert json.loads(program("agents", "Greeter", "--json").stdout)["name"] == "Greeter"
+
+    (folder / "bad.md").write_text("---\nfoo: bar\n---\nx\n")
+    program("context", "--accept", "--yes")
+    listed = program("agents")
+    assert listed.returncode == 1
+    assert f"not loaded: {folder}/bad.md:2: unknown key 'foo'" in listed.stdout
 
 
 @pytest.mark.slow

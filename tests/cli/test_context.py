@@ -59,6 +59,23 @@ def test_it_says_what_loads_from_where_why_and_how_many_tokens(program: Program)
 
 
 @pytest.mark.slow
+def test_it_lists_knowledge_and_micro_agents_with_the_mistakes_in_them(program: Program) -> None:
+    own, theirs = program.settings.parent / "micro", program.workspace / ".handiwork/agents"
+    files = {own / "git.md": "triggers: [git]", own / "broken.md": "a: b", theirs / "bad.md": "foo: bar"}
+    for file, head in {**files, theirs / "good.md": "tools: [bash]"}.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"---\n{head}\n---\nText.\n")
+    program("context", "--accept", "--yes")
+    states = {path: f"{row['state']}: {row['why']}".partition("; known")[0] for path, row in rows(program).items()}
+    assert states == {
+        ".handiwork/agents/bad.md": "left out: line 2: unknown key 'foo'",
+        ".handiwork/agents/good.md": "on request: accepted by you",
+        f"{own}/git.md": "on request: yours; joins at the words git",
+        f"{own}/broken.md": "left out: line 2: unknown key 'a'",
+    }
+
+
+@pytest.mark.slow
 def test_accepting_needs_a_terminal_or_yes(program: Program) -> None:
     (program.workspace / "AGENTS.md").write_text("Use tabs.")
     done = program("context", "--accept")

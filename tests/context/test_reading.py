@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from handiwork.context.characters import hidden_kinds, visible
 from handiwork.context.conventions import LARGEST, LONGEST, Convention, UnreadableError, digest, opened, read_file
 from handiwork.context.devcontainer import parse, without_comments
-from handiwork.context.discovery import at_begin, folders_of, in_folders, judge
+from handiwork.context.discovery import at_begin, folders_of, in_folders, judge, unread
 from handiwork.context.skills import copy_skill, of_packages
 from handiwork.context.trust import Trust, TrustError
 
@@ -157,11 +159,34 @@ def test_a_copy_of_a_skill_has_its_files_and_is_made_once(tmp_path: Path) -> Non
     write(folder, **{"scripts/go.sh": "echo go"})
     (folder / "scripts/go.sh").chmod(0o700)
     (own,) = at_begin(write(tmp_path / "project", a=""), tmp_path / "settings", packages=False)
-    copy = copy_skill(own, tmp_path / "data/skills")
-    assert copy == copy_skill(own, tmp_path / "data/skills")
+    copy = copy_skill(own, tmp_path / "data/skills", tmp_path)
+    assert copy == copy_skill(own, tmp_path / "data/skills", tmp_path)
     assert copy.read_text() == HEAD.format("mine")
     assert (copy.parent / "scripts/go.sh").stat().st_mode & 0o777 == 0o755
     assert [path.name for path in (tmp_path / "data/skills").iterdir()] == [own.sha256[:16]]
+
+
+def test_of_skills_around_the_workspace_the_nearest_counts_and_a_copy_has_the_accepted_text(tmp_path: Path) -> None:
+    workspace = write(tmp_path / "packages/a", x="")
+    build = skill(tmp_path, "build")
+    skill(tmp_path, "tidy")
+    skill(tmp_path / "packages", "tidy", place=".claude/skills")
+    assert found(workspace) == {}, "without a repository there is nothing around"
+    (tmp_path / ".git").mkdir()
+    conventions = list(found(workspace).values())
+    trust, store = Trust(tmp_path / "data"), tmp_path / "data/store"
+    trust.answer(workspace, conventions, accept=True)
+    states = {one.convention.path: one.state for one in judge(conventions, workspace, trust)}
+    assert states == {
+        "../.claude/skills/tidy/SKILL.md": "loads",
+        "../../.agents/skills/build/SKILL.md": "loads",
+        "../../.agents/skills/tidy/SKILL.md": "left out",
+    }
+    write(build, **{"run.sh": "evil"})
+    with pytest.raises(UnreadableError, match="it changed"):
+        copy_skill(conventions[1], store, workspace)
+    (build / "run.sh").unlink()
+    assert copy_skill(conventions[1], store, workspace).read_text() == HEAD.format("build")
 
 
 def test_the_skills_of_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +225,7 @@ def test_a_devcontainer_gives_what_a_sandbox_can_use() -> None:
       "initializeCommand": "curl evil", "features": {"x": {}}, "mounts": [],
       "postCreateCommand": {"one": "npm ci && echo ok", "two": ["echo", "a b", ],},
     }"""
-    parsed = parse(text)
+    parsed = parse(text, "/home/me/app")
     assert parsed.image == "python:3.12"
     assert list(parsed.shell_commands()) == [
         """export A='it'"'"'s //no comment' PATH="${PATH}"':/opt/my tools'""",
@@ -210,9 +235,60 @@ def test_a_devcontainer_gives_what_a_sandbox_can_use() -> None:
     assert parsed.left_out == (
         "initializeCommand would run on this machine and never does",
         "not supported: features, mounts",
-        "the variable B has a name or value that is not supported",
-        "the variable 1C has a name or value that is not supported",
+        "the variable B is left out: ${localEnv:HOME} is not supported",
+        "the variable 1C is left out: it has a name or value that is not supported",
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("bash ${containerWorkspaceFolder}/s.sh", "bash /home/me/app/s.sh"),
+        ('cd "${localWorkspaceFolder}/lib" && make', 'cd "/home/me/app/lib" && make'),
+        ("echo ${containerWorkspaceFolderBasename} ${localWorkspaceFolderBasename}", "echo app app"),
+        ("echo ${containerEnv:PATH} ${HOME} ${N:-20} ${A:1:2}", "echo ${PATH} ${HOME} ${N:-20} ${A:1:2}"),
+        (["sh", "-c", "echo ${N:-20} $1", "${containerEnv:A B}"], None),
+        (["ls", "${localWorkspaceFolder}/a b", "${containerEnv:HOME}"], "ls /home/me/app'/a b' \"${HOME}\""),
+        (["sh", "-c", "echo ${N:-20}"], "sh -c 'echo ''${N:-20}'"),
+        ("ls ${localEnv:HOME}", None),
+        ("ls ${env:HOME}", None),
+        ("echo ${containerEnv:A:b}", None),
+        ("echo ${devcontainerId}", None),
+        ("echo ${X:-${localEnv:HOME}}", None),
+    ],
+)
+def test_variables_of_a_command_are_the_sandboxs_or_it_is_left_out(command: str | list[str], runs: str | None) -> None:
+    parsed = parse(json.dumps({"postCreateCommand": {"it": command, "next": "true"}}), "/home/me/app")
+    assert list(parsed.shell_commands()) == [*([] if runs is None else [runs]), "true"]
+    assert [note.partition(": ")[0] for note in parsed.left_out] == ["a postCreateCommand is left out"] * (runs is None)
+
+
+def test_a_workspaces_path_is_quoted_and_never_evaluated() -> None:
+    path = "/home/me/$(touch x) 'y'"
+    container = {
+        "containerEnv": {"PATH": "${containerWorkspaceFolder}/bin:${containerEnv:PATH}"},
+        "postCreateCommand": {"list": ["echo", "${containerWorkspaceFolder}"], "text": "cd ${localWorkspaceFolder}"},
+    }
+    parsed = parse(json.dumps(container), path)
+    printed = subprocess.run(
+        ["bash", "-c", "; ".join([*parsed.shell_commands(), 'echo "$PATH"'])],
+        env={"PATH": "/bin"}, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert printed == f"{path}\n{path}/bin:/bin\n"
+    assert [note for note in parsed.left_out if "use a list" in note]
+
+
+def test_a_devcontainer_in_a_folder_of_its_own_is_used_if_it_is_the_only_one(tmp_path: Path) -> None:
+    write(tmp_path, **{".devcontainer/python/devcontainer.json": "{}", ".devcontainer/notes/x.txt": ""})
+    assert list(found(tmp_path)) == [".devcontainer/python/devcontainer.json"]
+    assert list(unread(tmp_path)) == []
+    write(tmp_path, **{".devcontainer/rust/devcontainer.json": "{}"})
+    assert list(found(tmp_path)) == []
+    why = "one of 2 in .devcontainer: a session uses the only one, or .devcontainer/devcontainer.json"
+    assert list(unread(tmp_path)) == [(f".devcontainer/{name}/devcontainer.json", why) for name in ("python", "rust")]
+    write(tmp_path, **{".devcontainer.json": "{}"})
+    assert list(found(tmp_path)) == [".devcontainer.json"]
+    assert [why for _, why in unread(tmp_path)] == [".devcontainer.json counts"] * 2
 
 
 @pytest.mark.parametrize(
@@ -220,22 +296,33 @@ def test_a_devcontainer_gives_what_a_sandbox_can_use() -> None:
 )
 def test_a_broken_devcontainer_says_why(text: str) -> None:
     with pytest.raises(UnreadableError):
-        parse(text)
+        parse(text, "/w")
 
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 120_000, "/*" * 120_000, ",/**/" * 50_000, "[" * 200_000])
 def test_no_text_takes_long(text: str) -> None:
     without_comments(text)
     with pytest.raises(UnreadableError):
-        parse(text)
+        parse(text, "/w")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.text(), lambda below: st.dictionaries(st.text(), below)))
 def test_json_without_comments_stays_as_it_is(value: object) -> None:
-    import json
-
     text = json.dumps(value, indent=1)
     assert without_comments(text) == text
+
+
+def test_what_no_session_reads_is_named_in_and_around_the_workspace(tmp_path: Path) -> None:
+    workspace = tmp_path / "packages/a"
+    write(tmp_path, **{".git/config": "", "CLAUDE.local.md": "x", ".cursor/rules/a.mdc": "x"})
+    write(workspace, **{"opencode.json": "{}", ".handiwork/agents/sub/x.md": "x", ".handiwork/agents/y.md": "y"})
+    write(workspace, **{"web/.handiwork/agents/z.md": "z", "web/.agents/skills/s/SKILL.md": "s", ".claude/rules/r": ""})
+    reasons = dict(unread(workspace))
+    assert set(reasons) == {
+        *("opencode.json", ".claude/rules", ".handiwork/agents/sub/x.md"),
+        *("web/.handiwork/agents", "web/.agents/skills", "../../CLAUDE.local.md", "../../.cursor/rules"),
+    }
+    assert reasons["web/.handiwork/agents"] == "below the workspace: a session that starts in web has it"
 
 
 def test_an_answer_holds_for_one_text_at_one_path_of_one_workspace(tmp_path: Path) -> None:

@@ -341,11 +341,31 @@ def test_a_skill_is_disclosed_step_by_step_and_readable_inside(project: Project)
     assert outputs[1].endswith("refused\n")
 
 
+def test_a_skill_around_the_workspace_is_readable_inside_once_accepted(project: Project) -> None:
+    project.root = project.root / "packages/a"
+    project.write("x.txt", "")
+    (project.root.parents[1] / ".git").mkdir()
+    skill(project.root.parents[1] / ".agents/skills", "build")
+    assert loaded(project.run(sandbox="bubblewrap")) == []
+    project.accept()
+    read = bash(f"cat {project.data}/skills_around/*/*/build/SKILL.md")
+    events = project.run(read, sandbox="bubblewrap")
+    (event,) = [event for event in events if isinstance(event, ContextLoaded)]
+    assert f"- build: Does build. ({event.path})" in project.prompts()[0]
+    assert "the body of build" in next(event.content for event in events if isinstance(event, CmdOutputObservation))
+    project.root = project.root / "other"
+    project.write("x.txt", "")
+    (project.root / ".git").mkdir()
+    events = project.run(read, sandbox="bubblewrap")
+    outputs = [event.content for event in events if isinstance(event, CmdOutputObservation)]
+    assert "the body" not in outputs[0], "it is another workspace's"
+
+
 CONTAINER = {
     "image": "python:3.12",
-    "containerEnv": {"COLOUR": "dark red"},
+    "containerEnv": {"COLOUR": "dark red", "PATH": "${containerWorkspaceFolder}/bin:${containerEnv:PATH}"},
     "initializeCommand": "touch {}/host",
-    "postCreateCommand": "echo $COLOUR > made.txt; touch {}/host",
+    "postCreateCommand": "echo $COLOUR > ${localWorkspaceFolder}/made.txt; touch {}/host",
 }
 
 
@@ -353,11 +373,11 @@ def test_a_devcontainer_is_set_up_inside_once_accepted(project: Project, tmp_pat
     project.write(".devcontainer.json", json.dumps(CONTAINER).replace("{}", str(tmp_path)))
     assert not [event for event in project.run(sandbox="bubblewrap") if isinstance(event, CmdRunAction)]
     project.accept()
-    events = project.run(bash("cat made.txt; echo $COLOUR"), sandbox="bubblewrap")
+    events = project.run(bash("cat made.txt; echo $COLOUR; echo ${PATH%%:*}"), sandbox="bubblewrap")
     commands = [event for event in events if isinstance(event, CmdRunAction)]
     assert [event.source for event in commands] == ["environment", "environment", "agent"]
     outputs = [event.content for event in events if isinstance(event, CmdOutputObservation)]
-    assert outputs[-1] == "dark red\ndark red\n"
+    assert outputs[-1] == f"dark red\ndark red\n{project.root}/bin\n"
     assert not (tmp_path / "host").exists()
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.text import Text
 
+from handiwork.agents.micro.catalog import read_catalog
 from handiwork.cli.dialog.acceptance import review
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.context import devcontainer
 from handiwork.context.characters import one_line
-from handiwork.context.conventions import opened, tokens_of
-from handiwork.context.discovery import ACCEPT, ContextFinding, State, everything, unread
+from handiwork.context.conventions import Convention, opened, tokens_of
+from handiwork.context.discovery import ACCEPT, ContextFinding, State, accepted_agents, everything, unread
 from handiwork.context.trust import Trust
 from handiwork.errors import Exit, WorkspaceError
 from handiwork.paths import data_dir
@@ -46,7 +50,7 @@ def context(path: Path, as_json: bool, accept: bool, yes: bool) -> Exit:
     user = settings_file().parent
     if accept:
         _accept([one for one in everything(workspace, user, trust) if one.waits_for_user], workspace, trust, yes)
-    findings = everything(workspace, user, trust)
+    findings = _with_catalog(everything(workspace, user, trust), workspace)
     if as_json:
         for finding in findings:
             write_json(json.dumps(_row(finding), ensure_ascii=False))
@@ -71,6 +75,43 @@ def _accept(waiting: Sequence[ContextFinding], workspace: Path, trust: Trust, ye
     else:
         review(waiting, workspace, trust, terminal_console())
         print()  # noqa: T201 - the list follows
+
+
+def _with_catalog(findings: Sequence[ContextFinding], workspace: Path) -> list[ContextFinding]:
+    """Return the findings with the micro agents and knowledge of the user, and the knowledge of packages.
+
+    Accepted files that are broken, or have the name of a nearer one, are left out.
+    """
+    accepted = accepted_agents(findings, workspace)
+    catalog = read_catalog(accepted)
+    usable = [*catalog.agents.values(), *catalog.knowledge.values()]
+    broken = dict(_broken(problem) for problem in catalog.problems)
+    checked: list[ContextFinding] = []
+    for finding in findings:
+        path = Path(os.path.normpath(workspace / finding.convention.path))
+        if path in accepted and path not in catalog.packages:
+            why = broken.pop(str(path), "a nearer file has its name")
+            checked.append(replace(finding, state="left out", why=why))
+        else:
+            checked.append(finding)
+    for micro in usable:
+        package, words = catalog.packages[micro.path], ", ".join(micro.keys.triggers)
+        if micro.path not in accepted and (words or not package):
+            own = Convention("agent", "package" if package else "user", str(micro.path))
+            why = (f"of the package {package}" if package else "yours") + (
+                f"; joins at the words {words}" if words else ""
+            )
+            checked.append(ContextFinding(own, "on request", why))
+    for path, why in broken.items():
+        checked.append(ContextFinding(Convention("agent", "user", path, problem=why), "left out", why))
+    return checked
+
+
+def _broken(problem: str) -> tuple[str, str]:
+    """Return the path and the mistake in a catalog's line about a broken file, or about a package."""
+    match = re.fullmatch(r"(.+?\.md):(\d+: .*)", problem, re.DOTALL)
+    source, _, why = problem.partition(": ")
+    return (match[1], f"line {match[2]}") if match else (source, why)
 
 
 def _lines(findings: Sequence[ContextFinding], workspace: Path) -> Iterator[Text]:
@@ -115,7 +156,7 @@ def _finding(finding: ContextFinding, width: int, workspace: Path) -> Iterator[T
 def _uses(path: str, workspace: Path) -> Iterator[str]:
     """Yield the commands and the image that a devcontainer.json requests."""
     with opened(workspace) as root:
-        found = devcontainer.find(root)
+        found = devcontainer.find(root, workspace)
     if found is None or found[1] is None or found[0].path != path:
         return
     for command in found[1].shell_commands():

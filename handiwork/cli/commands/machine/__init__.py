@@ -100,7 +100,7 @@ def agents(
     base_url: BaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the installed agents, with the inputs that each takes and the outputs that it returns.
+    """List the installed agents and the current folder's accepted ones, with their inputs and outputs.
 
     \b
     handiwork agents --check

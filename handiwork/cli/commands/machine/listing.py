@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
@@ -14,8 +15,12 @@ from handiwork.agents.registry import InstalledAgent, descriptions, find
 from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
+from handiwork.context.characters import one_line
+from handiwork.context.discovery import accepted_agents, of_repository
+from handiwork.context.trust import Trust
 from handiwork.errors import Exit
 from handiwork.llm import availability
+from handiwork.paths import data_dir
 
 NAMING = """
 name a model with --model, in HANDIWORK_MODEL, or as model = "..." in the settings file:
@@ -39,11 +44,16 @@ def models() -> Exit:
 def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:
     """List the agents with their package and fields, and the knowledge; fail if a micro agent's file is broken.
 
-    With ``check`` run a task for each agent instead, with the settings in ``flags``. Raises AgentNotFoundError.
+    The accepted agents of the current folder's repository are among them. With ``check`` run a task for each installed
+    agent instead, with the settings in ``flags``. Raises AgentNotFoundError, TrustError, WorkspaceError.
     """
-    listed = descriptions()
+    folder = Path.cwd()
+    repository = [] if check else of_repository(folder, Trust(data_dir()))
+    accepted = accepted_agents(repository, folder)
+    catalog = read_catalog(accepted)
+    listed = descriptions(catalog)
     if names:
-        chosen = {find(name).__name__ for name in names}
+        chosen = {find(name, catalog).__name__ for name in names}
         listed = [agent for agent in listed if agent.name in chosen]
     if check:
         return _check(listed, as_json, {name: value for name, value in flags.items() if value is not None})
@@ -53,7 +63,8 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
         return Exit.FINISHED
     console = terminal_console()
     for agent in listed:
-        source = f"  ({agent.package or '?'}, {agent.source})"
+        package = agent.package or ("accepted by you" if Path(agent.source) in accepted else "yours")
+        source = f"  ({package}, {agent.source})"
         row = Text.assemble((f"{agent.name:24}", "bold"), plain(agent.about or "(no description)"), (source, "dim"))
         console.print(row, soft_wrap=True)
         if agent.takes:
@@ -61,13 +72,15 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
             console.print(Text(f"{'':24}{plain(models)}", "dim"), soft_wrap=True)
     if names:
         return Exit.FINISHED
-    catalog = read_catalog()
-    catalog.parse_later()
     for piece in catalog.knowledge.values():
         words = f"knowledge for the words {', '.join(piece.keys.triggers)}  ({piece.path})"
         console.print(Text.assemble((f"{piece.name:24}", "bold"), plain(words)), soft_wrap=True)
     for problem in catalog.problems:
         console.print(Text(f"not loaded: {plain(problem)}", "yellow"), soft_wrap=True)
+    for finding in repository:
+        if finding.state != "on request":
+            line = f"not loaded: {one_line(finding.convention.path)}: {one_line(finding.why)}"
+            console.print(Text(line, "yellow"), soft_wrap=True)
     console.print(
         Text("\nuse your own with --agent file.py:Class, module:Class, file.md, file.yaml or file.json"), soft_wrap=True
     )
