@@ -136,7 +136,7 @@ class _Compiler:
     def _type(self, term: Term) -> Query:
         if term.kind not in ("word", "phrase", "wildcard"):
             raise QueryError(f"type: takes one of the types, like type: CLASS: they are {', '.join(TYPES)}.")
-        pattern = term.text if term.kind == "wildcard" else re.escape(term.text.strip())
+        pattern = re.sub(r"(\.\*)+", ".*", term.text) if term.kind == "wildcard" else re.escape(term.text.strip())
         kinds = [kind for kind in TYPES if re.fullmatch(pattern, kind, re.IGNORECASE)]
         if not kinds:
             named = "that fits" if term.kind == "wildcard" else repr(term.text)

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -249,10 +249,10 @@ class CodeIndex:
         stop: threading.Event,
     ) -> Refreshed:
         states, read, unsaved = self._files.states, 0, 0
-        old, vocabulary = {path: state.sha256 for path, state in states.items()}, Vocabulary()
+        old, vocabulary = dict(states), Vocabulary()
 
         def parse(worker: ParserProcess, file: SourceFile) -> _Parsed:
-            return _parse(worker, tree, file, old.get(file.path, ""))
+            return _parse(worker, tree, file, old.get(file.path))
 
         writer: tantivy.IndexWriter | None = None
         size = 1 if len(changed) <= _ONE_WORKER else min(_WORKERS, os.cpu_count() or 1)
@@ -305,7 +305,7 @@ class CodeIndex:
             (self.folder / f"files-{last}.json").unlink(missing_ok=True)
 
 
-def _parse(worker: ParserProcess, tree: SourceTree, file: SourceFile, old: str) -> _Parsed:
+def _parse(worker: ParserProcess, tree: SourceTree, file: SourceFile, old: _FileState | None) -> _Parsed:
     if file.version[0] > LARGEST:
         return _Parsed(file, _FileState(file.version, "", f"it has more than {LARGEST:,} bytes"))
     try:
@@ -315,8 +315,8 @@ def _parse(worker: ParserProcess, tree: SourceTree, file: SourceFile, old: str) 
     sha = hashlib.sha256(data).hexdigest()
     is_recent = time.time_ns() - max(file.version[2:]) < _RECENT
     state = _FileState((0,) if is_recent else file.version, sha)
-    if sha == old:
-        return _Parsed(file, state, is_same=True)
+    if old is not None and sha == old.sha256:
+        return _Parsed(file, replace(old, version=state.version), is_same=True)
     text = decode(data)
     if text is None:
         state.problem = "it is binary"
