@@ -177,9 +177,9 @@ def _use_memory(
     action: RecallCodeAction | RememberCodeAction | RecallDocstringsAction | RememberDocstringsAction,
 ) -> Observation:
     try:
+        if memory is None:
+            return CodeMemoryObservation()
         match action:
-            case _ if memory is None:
-                pass
             case RecallCodeAction():
                 return CodeMemoryObservation(episodes=memory.recall(action.task))
             case RecallDocstringsAction():

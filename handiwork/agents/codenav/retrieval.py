@@ -35,8 +35,8 @@ class Prototype(Model):
 
     id: str
     file_path: str
-    type: str = ""
-    name: str = ""
+    type: str
+    name: str
     text: str
 
 

@@ -28,6 +28,8 @@ NO_TOOL = (
     "with ```write PATH and put all of the file's text into it. Write every block of your reply again."
 )
 
+_BEGIN = "You act by fenced blocks in your reply. The first word after the fence names the tool; options follow it:"
+
 _FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^`]*?)[ \t]*")
 _REPLACEMENT = re.compile(r"<{5,9} ?SEARCH\n(.*?)^={5,9}\n(.*?)^>{5,9} ?REPLACE", re.DOTALL | re.MULTILINE)
 
@@ -45,10 +47,7 @@ class TextProtocol:
 
     def instructions(self, tools: Sequence[ActionTool], *, compact: bool) -> str:
         """Return the form of a block, and each tool's block."""
-        begin = (
-            "You act by fenced blocks in your reply. The first word after the fence names the tool; options follow it:"
-        )
-        parts = [begin]
+        parts = [_BEGIN]
         for tool in tools:
             description = tool.tool.description.split(". ")[0].rstrip(".") if compact else tool.tool.description
             # Small models copy options that stand inside the block's form.

@@ -37,9 +37,6 @@ from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.llm.errors import UnsupportedError
 from handiwork.llm.types import Capabilities, Completion, Grammar, ReplyForm, Tool
 
-RETRY_TEMPERATURES = (0.6, 1.0)
-"""Temperatures of the retries after a small model's reply that repeats the last two, which gave the same output."""
-
 SUBMISSION, FORFEIT = "<<SWE_AGENT_SUBMISSION>>", "###SWE-AGENT-EXIT-FORFEIT###"
 """Lines that a tool prints to end the task."""
 
@@ -233,9 +230,6 @@ class SWEAgent(Agent[SWENotes]):
         """Ask the model for the next command; return it, and the command that prints the prompt's variables."""
         commands = [tool.action_tool(self._config.tools.execution_timeout) for tool in self._tools]
         tools = with_mcp(commands, state)
-        looped = _same_command(last_steps(read_history(state, self._config)))
-        temperatures = list(RETRY_TEMPERATURES if looped and is_small(self.llm.capabilities) else ())
-        temperature = None
         while True:
             capabilities = self.llm.capabilities
             form = self._form(capabilities)
@@ -250,18 +244,12 @@ class SWEAgent(Agent[SWENotes]):
                 capabilities=capabilities,
             )
             try:
-                completion: Completion = await self.llm.complete(
-                    prompt, *_request(form, tools, capabilities), temperature=temperature
-                )
+                completion: Completion = await self.llm.complete(prompt, *_request(form, tools, capabilities))
             except UnsupportedError:
                 if self._form(self.llm.capabilities) == form and self.llm.capabilities == capabilities:
                     raise
                 continue
-            action = self._action(form, completion, tools)
-            if temperatures and isinstance(action, CmdRunAction) and action.command == looped:
-                temperature = temperatures.pop(0)
-                continue
-            return [action, *self._state_commands()]
+            return [self._action(form, completion, tools), *self._state_commands()]
 
     def _action(self, form: Parser, completion: Completion, tools: Sequence[ActionTool]) -> Action:
         """Return the action of a reply. Raises MalformedReplyError, also for a blocked command."""
@@ -334,13 +322,6 @@ def _status(step: SWEStep) -> str:
 
 def _output(step: SWEStep) -> str:
     return step.observation.text if isinstance(step.observation, CmdOutputObservation) else ""
-
-
-def _same_command(steps: Sequence[SWEStep]) -> str:
-    """Return the command of the last two replies, if both gave it and its output was the same, else ""."""
-    if len(steps) < 2 or steps[-2].command != steps[-1].command or _output(steps[-2]) != _output(steps[-1]):
-        return ""
-    return steps[-1].command
 
 
 def _seconds(step: SWEStep) -> float:

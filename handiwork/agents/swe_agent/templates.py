@@ -20,7 +20,7 @@ class SWEConfigError(HandiworkError):
     """A configuration of SWEAgent or a tool bundle is invalid; the text names the file and the fault."""
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, /, **values: Any) -> str:
     """Return the template's text. Raises SWEConfigError for a template that fails or reaches for more than values."""
     try:
         return _compile(template).render(values)

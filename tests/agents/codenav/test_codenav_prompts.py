@@ -64,7 +64,9 @@ RESULTS = (
     QueryResult(
         query="tax",
         best=(TAX, LONG),
-        further=(Prototype(id="1", file_path="shop/more.py", text="def more_tax(net)"),),
+        further=(
+            Prototype(id="1", file_path="shop/more.py", type="FUNCTION", name="more_tax", text="def more_tax(net)"),
+        ),
         unseen=2,
     ),
 )

@@ -10,7 +10,7 @@ from handiwork.agents.registry import find
 from handiwork.agents.swe_agent import SWEAgent, load_agent
 from handiwork.agents.swe_agent.bundles import SHIPPED, Bundle
 from handiwork.agents.swe_agent.config import DEFAULT, default_config, load_config
-from handiwork.agents.swe_agent.templates import SWEConfigError
+from handiwork.agents.swe_agent.templates import SWEConfigError, render
 from handiwork.session.config import agent_name
 
 
@@ -135,3 +135,7 @@ def test_a_link_out_of_a_bundle_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "mine/bin/search_dir").symlink_to("../../secret")
     with pytest.raises(SWEConfigError, match="search_dir is a link that leads out of the bundle"):
         _ = Bundle(tmp_path / "mine").files
+
+
+def test_a_state_command_may_print_a_variable_of_any_name() -> None:
+    assert render("{{template}} {{values}}", template="one", values="two") == "one two"

@@ -402,14 +402,6 @@ def test_bundles_as_swe_agent_publishes_them_run_unchanged(tmp_path: Path, form:
     assert {path: path.read_bytes() for path in file.parents[1].rglob("*") if path.is_file()} == before
 
 
-def test_a_small_model_that_repeats_its_last_two_replies_is_asked_again(tmp_path: Path) -> None:
-    look = block("ls -a", "I look at the files first.")
-    result, model = session(tmp_path, [look, look, look, look, block("open calc.py"), block("submit")])
-    assert result.outcome == "finished", result.state.last_error
-    assert commands(result)[:3] == ["ls -a", "ls -a", "open calc.py"]
-    assert prompt(model, 2) == prompt(model, 3) == prompt(model, 4), "the retries ask the same"
-
-
 def test_a_shell_inside_the_shell_is_ended(tmp_path: Path) -> None:
     result, model = session(tmp_path, [block("I start `bash` now."), block("echo $PAGER"), block("submit")])
     assert result.outcome == "finished", result.state.last_error
