@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.helpers import Browsing
+from tests.browser.helpers import SITE, Browsing
 from tests.sandbox.helpers import output
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
@@ -43,6 +43,14 @@ async def test_uploading_after_a_click_at_a_point(browsing: Browsing) -> None:
     assert await browsing.said("#chosen") == "chosen: three.txt"
     nothing = await browsing.attempt("mouse_upload_file(900, 600, 'three.txt')")
     assert "does not ask for a file" in nothing.last_action_error
+
+
+async def test_a_file_chooser_right_after_a_tab_is_open_is_not_lost(browsing: Browsing) -> None:
+    await output(browsing.sandbox, "echo three >three.txt")
+    for _ in range(12):
+        await browsing.open("about:blank")
+        await browsing.do(f"goto('{SITE}/upload.html')\nmouse_upload_file(80, 220, 'three.txt')")
+        assert await browsing.said("#chosen") == "chosen: three.txt"
 
 
 async def test_the_wheel_scrolls_the_page_or_what_is_at_a_point(browsing: Browsing) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Download, Page, WebError
+from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Download, FileChooser, Page, WebError
 from playwright.async_api import Error as PlaywrightError
 
 from .traffic import Traffic
@@ -183,6 +183,9 @@ class Window:
         self._active = page
         page.on("close", self._remove_page)
         page.on("crash", self._on_crash)
+        # Playwright asks Chromium for these events while someone listens. A click right after the first listener is
+        # faster than the request, and its file chooser is lost.
+        page.on("filechooser", _ignore)
 
     def _remove_page(self, page: Page) -> None:
         if page not in self.pages:
@@ -260,3 +263,7 @@ def _drop_exception(task: asyncio.Future[Any]) -> None:
     """Retrieve the exception of an abandoned task, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
+
+
+def _ignore(_: FileChooser) -> None:
+    pass
