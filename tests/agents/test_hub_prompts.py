@@ -14,7 +14,7 @@ from handiwork.agents.protocols import NATIVE
 from handiwork.agents.registry import find
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
-from tests.agents.states import GOLDEN, check_golden, ran, shown, state_of, task
+from tests.agents.states import GOLDEN, check_golden, ran, reply, shown, state_of, task
 
 TEXT = Capabilities(tools=False, schema=False, window=8_192)
 
@@ -32,9 +32,9 @@ TEXT = Capabilities(tools=False, schema=False, window=8_192)
 )
 async def test_the_first_prompt(agent: str, protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # the manager lists the user's agents too
-    llm = ScriptedLLM([""], capabilities=TEXT if protocol == "text" else Capabilities())
+    llm = ScriptedLLM(["", ""], capabilities=TEXT if protocol == "text" else Capabilities())
     with suppress(MalformedReplyError):
-        await find(agent)(llm).step(state_of(task("Mend add."), *ran("ls", "calc.py\n", 0)))  # type: ignore[misc, arg-type]
+        await find(agent)(llm).step(state_of(task("Mend add."), reply("I look."), *ran("ls", "calc.py\n", 0)))  # type: ignore[misc, arg-type]
     check_golden(f"{agent}_{protocol}", shown(llm.requests[0]))
 
 

@@ -85,7 +85,7 @@ async def test_the_check_of_agents_with_a_live_model(program: Program) -> None:
     assert checked.returncode == 1, checked.stderr
     rows = {line.split()[0]: line.split() for line in checked.stdout.splitlines() if not line.startswith(" ")}
     assert rows["agent"] == ["agent", "done", "steps", "tokens", "seconds", "session"]
-    assert rows["CommitWriterAgent"][1:3] == ["yes", "3"]
+    assert rows["CommitWriterAgent"][1:3] == ["yes", "4"]
     assert rows["MathAgent"][1:3] == ["yes", "2"]
     assert rows["VerifierAgent"][1] == "no"
     assert "error: " in checked.stdout

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.text_reply import block
 from handiwork.agents.state import State
 from handiwork.llm.types import Capabilities, Message
 from handiwork.skills import HEARING, SEEING
@@ -31,25 +33,25 @@ Buy milk, call Ann.
 
 What does greet.sh print?"""
 
-_SCRIPT = 'echo "Hello, $1"\necho "How are you?"\necho "Bye"'
-_COMMIT = 'git add greet.sh\ngit commit -m "Add a greeting"'
-_PRINTS = 'It prints "Hello", "How are you?" and "Bye".'
+_SCRIPT = 'echo "Hello, $1"\necho "How are you?"\necho "Bye"\n'
 _REPLIES = (
-    ("The files above answer that: it has three echo lines.", "finish", {"message": _PRINTS}, _PRINTS),
-    ("I commit that file alone.", "bash", {"command": _COMMIT}, _COMMIT),
-    ("It is committed, the notes are not.", "finish", {"message": "greet.sh is committed."}, "greet.sh is committed."),
+    (
+        "The files above answer that: it has three echo lines.",
+        "finish",
+        {"message": 'It prints "Hello", "How are you?" and "Bye".'},
+    ),
+    ("I commit that file alone.", "bash", {"command": 'git add greet.sh\ngit commit -m "Add a greeting"'}),
+    ("It is committed, the notes are not.", "finish", {"message": "greet.sh is committed."}),
     (
         "greet.sh ignores its argument. I write the whole file anew, with $1 in its first line.",
-        "write greet.sh",
-        {"path": "greet.sh", "content": f"{_SCRIPT}\n"},
-        _SCRIPT,
+        "write",
+        {"path": "greet.sh", "content": _SCRIPT},
     ),
-    ("I run it to check.", "bash", {"command": "sh greet.sh Ann"}, "sh greet.sh Ann"),
+    ("I run it to check.", "bash", {"command": "sh greet.sh Ann"}),
     (
         "It prints the name, and the rest is as before.",
         "finish",
         {"message": "greet.sh greets by the name it is given."},
-        "greet.sh greets by the name it is given.",
     ),
 )
 _SAID = (
@@ -60,6 +62,25 @@ _SAID = (
     "greet.sh is written.",
     "Hello, Ann\nHow are you?\nBye\n[exit code 0]",
 )
+
+_NOTES = """Files:
+notes.txt (2 lines, 34 bytes)
+
+notes.txt:
+```
+Buy milk, call Anne.
+Mow the lawn.
+```
+
+Does notes.txt name milk?"""
+_COUNT = {
+    "bash": {"command": "wc -w notes.txt"},
+    "ipython": {"code": 'print(len(open("notes.txt").read().split()))'},
+}
+_EDIT = {"path": "notes.txt", "old": "call Anne.", "new": "call Ann."}
+
+Reply = tuple[str, str, Mapping[str, Any]]
+"""A thought, the name of a tool, and the arguments of its call."""
 
 
 def prompt_messages(
@@ -85,8 +106,8 @@ def prompt_messages(
         lines = [*(skill.line for skill in documentation() if skill.name not in useless), *state.skills]
         prompt = render("codeact/system", **values, tools=names, skills=lines)
     yield Message.text("system", prompt)
-    if small and not native and has_example(tools):
-        yield from _example(protocol)
+    if small and not native:
+        yield from _example(protocol, tools)
 
 
 def has_example(tools: Sequence[ActionTool]) -> bool:
@@ -95,12 +116,42 @@ def has_example(tools: Sequence[ActionTool]) -> bool:
     return {"bash", "write"} <= set(arguments) and arguments.get("finish") == {"message"}
 
 
-def _example(protocol: ReplyProtocol) -> Iterator[Message]:
-    """Yield the conversation of a question and two small tasks, as the protocol writes it."""
-    for text, (thought, head, arguments, body) in zip(_SAID, _REPLIES, strict=True):
+def _example(protocol: ReplyProtocol, tools: Sequence[ActionTool]) -> Iterator[Message]:
+    """Yield the conversation of a question and two small tasks, or a shorter one for a micro agent's tools.
+
+    The protocol writes its replies.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    example = zip(_SAID, _REPLIES, strict=True) if has_example(tools) else _micro_example(by_name)
+    for text, (thought, name, arguments) in example:
         yield Message.text("user", text)
         if protocol is JSON:
-            reply = json.dumps({"thought": thought, "action": head.split()[0], **arguments})
+            reply = json.dumps({"thought": thought, "action": name, **arguments})
         else:
-            reply = f"{thought}\n\n```{head}\n{body}\n```"
+            reply = f"{thought}\n\n{block(by_name[name], arguments)}"
         yield Message.text("assistant", reply)
+
+
+def _micro_example(tools: Mapping[str, ActionTool]) -> Iterator[tuple[str, Reply]]:
+    """Yield what is said and replied: an answer from the shown text, then an edit, or an answer by a command."""
+    finish, code = tools.get("finish"), next((name for name in _COUNT if name in tools), None)
+    if finish is None or (code is None and "edit" not in tools):
+        return
+    yield _NOTES, ("notes.txt says it.", "finish", _outputs(finish, "Yes: buy milk.", is_true=True))
+    if "edit" in tools:
+        yield "It is Ann, not Anne.", ("I replace the name and leave the rest.", "edit", _EDIT)
+        yield "notes.txt is changed.", ("That was all.", "finish", _outputs(finish, "Anne is Ann now.", is_true=True))
+    elif code is not None:
+        yield "Does it have nine words?", ("I let a command count them.", code, _COUNT[code])
+        yield "7\n[exit code 0]", ("It counted seven.", "finish", _outputs(finish, "No: seven words.", is_true=False))
+
+
+def _outputs(finish: ActionTool, text: str, *, is_true: bool) -> dict[str, Any]:
+    """Return a value for each required output, by its type; a text is this one."""
+    schema = finish.tool.parameters
+    values: dict[str, Any] = {"boolean": is_true, "integer": 7, "number": 7, "array": [], "object": {}}
+    outputs = ((name, schema["properties"][name]) for name in schema.get("required", ()))
+    return {
+        name: spec["enum"][0] if "enum" in spec else spec.get("const", values.get(spec["type"], text))
+        for name, spec in outputs
+    }

@@ -15,7 +15,7 @@ from handiwork.agents.micro.definition import MicroFile
 from handiwork.agents.micro.fields import FieldSpec, model_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, MessageAction
+from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action
 from handiwork.llm.types import Tool
 
@@ -31,8 +31,9 @@ def agent_class(micro: MicroFile, find: Callable[[str], type[Agent]]) -> type[Ag
 
     It is a subclass of the reused agent, with the file's rendered prompt as the task's first message. If the file names
     tools, it has only those, `finish` and `reject`; "mcp" stands for the tools of MCP servers. If the file declares
-    outputs, `finish` takes them. Raises MicroFileError for tools or outputs that the reused agent does not support, and
-    the errors of ``find``.
+    outputs, `finish` takes them. If the file names a context, its commands run before the first request to the model.
+    Raises MicroFileError for tools, outputs or a context that the reused agent does not support, and the errors of
+    ``find``.
     """
     base = find(micro.keys.agent)
     inputs = model_of(f"{micro.name}Inputs", micro.inputs)
@@ -56,14 +57,26 @@ def _step_of(base: type[Agent], micro: MicroFile, inputs: type[BaseModel]) -> Ca
     if inspect.iscoroutinefunction(base.step):
 
         async def step(self: Agent, state: State) -> Step:
+            if commands := _context_commands(state, micro):
+                return commands
             return await cast("Awaitable[Step]", base.step(self, with_prompt(state, micro, inputs)))
 
         return step
 
     def blocking_step(self: Agent, state: State) -> Step:
+        if commands := _context_commands(state, micro):
+            return commands
         return cast("Step", base.step(self, with_prompt(state, micro, inputs)))
 
     return blocking_step
+
+
+def _context_commands(state: State, micro: MicroFile) -> list[Action]:
+    """Return the commands of the file's context that have not run yet; none after the model's first reply."""
+    if any(action.completion for action, _ in state.history):
+        return []
+    ran = {action.command for action, _ in state.history if isinstance(action, CmdRunAction)}
+    return [CmdRunAction(command=command) for command in micro.keys.context if command not in ran]
 
 
 def with_prompt(state: State, micro: MicroFile, inputs: type[BaseModel]) -> State:
@@ -81,7 +94,7 @@ def with_prompt(state: State, micro: MicroFile, inputs: type[BaseModel]) -> Stat
 def _toolbox(micro: MicroFile, base: type[Agent]) -> Sequence[ActionTool]:
     keys = micro.keys
     names = [tool.name for tool in base.toolbox]
-    for key in ("tools", "outputs"):
+    for key in ("tools", "outputs", "context"):
         if key in micro.front.values and not set(ENDS) <= set(names):
             raise micro.error((key,), f"{keys.agent} has a fixed set of tools: remove {key}, or reuse CodeActAgent")
     known = [*names, *([MCP] if base.uses_mcp else [])]
@@ -103,7 +116,12 @@ def _finish(micro: MicroFile) -> ActionTool:
     schema: dict[str, Any] = {"properties": {}, **model.model_json_schema(), "additionalProperties": False}
     texts = [name for name, spec in outputs.items() if spec.type == "string" and spec.enum is None]
     body = next((name for name in texts if outputs[name].required), None)
-    return ActionTool(Tool("finish", "End the task: it is done.", schema), partial(_end, model, outputs), body)
+    # A prompt of the text protocol has no schema: the outputs' descriptions stand in the tool's.
+    described = "; ".join(
+        f"{name}: {spec.description.rstrip('.')}" for name, spec in outputs.items() if spec.description
+    )
+    description = f"End the task: it is done{f' ({described})' if described else ''}."
+    return ActionTool(Tool("finish", description, schema), partial(_end, model, outputs), body)
 
 
 def _end(model: type[BaseModel], outputs: Mapping[str, FieldSpec], arguments: dict[str, Any]) -> Action:

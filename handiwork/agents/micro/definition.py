@@ -22,7 +22,7 @@ from handiwork.front_matter import FrontMatter, FrontMatterError, split
 TASK = "task"
 """The input that every micro agent has, from the user or a delegating agent."""
 
-_AGENT_KEYS = ("agent", "inputs", "outputs", "tools", "model")
+_AGENT_KEYS = ("agent", "inputs", "outputs", "tools", "context", "model")
 _ENVIRONMENT = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 # A prompt may be a repository's, and is rendered on the user's machine: it can neither call anything nor build a text
 # or a loop that takes long.
@@ -69,6 +69,7 @@ class Keys(BaseModel):
     inputs: dict[str, AnyField] = Field(default_factory=dict[str, FieldSpec])
     outputs: dict[str, AnyField] = Field(default_factory=dict[str, FieldSpec])
     tools: Words | None = None
+    context: Words = ()
     model: str | None = None
     triggers: Words = ()
 

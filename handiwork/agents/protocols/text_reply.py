@@ -94,6 +94,24 @@ class TextProtocol:
         return Message("user", (Part(text=text), *images))
 
 
+def block(tool: ActionTool, arguments: Mapping[str, Any]) -> str:
+    """Return a call with all required arguments and no others as a block in the tool's form."""
+    properties = tool.tool.parameters["properties"]
+    positional = _positional(tool)
+    if any(properties[name].get("type") == "array" for name in positional):
+        return f"```{tool.name}\n{json.dumps(arguments)}\n```"
+    values = [arguments[name] for name in positional]
+    words = [shlex.quote(value) if isinstance(value, str) else json.dumps(value) for value in values]
+    match tool.body:
+        case str(name):
+            lines = [str(arguments[name]).rstrip("\n")]
+        case (old, new):
+            lines = ["<<<<<<< SEARCH", arguments[old], "=======", arguments[new], ">>>>>>> REPLACE"]
+        case None:
+            lines = []
+    return "\n".join([" ".join([f"```{tool.name}", *words]), *lines, "```"])
+
+
 def _form(tool: ActionTool) -> str:
     arguments = tool.tool.parameters["properties"]
     positional = _positional(tool)

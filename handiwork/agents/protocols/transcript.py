@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import cast
 
 from pydantic import JsonValue
@@ -37,7 +38,7 @@ def conversation(
     cache.begin()
     messages = [*prompt]
     replied: int | None = None
-    for action, observation in _overview_first(state):
+    for action, observation in _context_first(state):
         completion = state.completions.get(action.completion or 0)
         first = completion is not None and completion.id != replied
         if completion is not None:
@@ -47,16 +48,27 @@ def conversation(
     return messages
 
 
-def _overview_first(state: State) -> Iterator[tuple[Action, Observation | None]]:
-    """Yield the history with the overview before the task: small models best follow the text that they read last."""
-    history = state.history
-    # Messages of the environment, like knowledge, may stand between the task and the overview.
-    before = (a for a, _ in history[1:] if not (isinstance(a, MessageAction) and a.source == "environment"))
-    if isinstance(overview := next(before, None), WorkspaceOverviewAction):
-        index = next(number for number, (action, _) in enumerate(history) if action is overview)
-        yield history[index]
-        history = [*history[:index], *history[index + 1 :]]
-    yield from history
+def _context_first(state: State) -> Iterator[tuple[Action, Observation | None]]:
+    """Yield the history with what the agent read unasked before the task, instead of after it.
+
+    That is the overview, and the context of a micro agent. Small models best follow the text that they read last.
+    """
+    rest = state.history[1:]
+    # Messages of the environment, like knowledge, may stand between the task and the context.
+    leading = list(takewhile(lambda step: _is_context(step[0]) or _is_knowledge(step[0]), rest))
+    yield from (step for step in leading if _is_context(step[0]))
+    yield from state.history[:1]
+    yield from (step for step in leading if not _is_context(step[0]))
+    yield from rest[len(leading) :]
+
+
+def _is_knowledge(action: Action) -> bool:
+    return isinstance(action, MessageAction) and action.source == "environment"
+
+
+def _is_context(action: Action) -> bool:
+    is_unasked = action.source == "agent" and action.completion is None
+    return is_unasked and isinstance(action, WorkspaceOverviewAction | CmdRunAction)
 
 
 def calls_of(completion: CompletionEvent) -> tuple[ToolCall, ...]:

@@ -113,6 +113,7 @@ def test_broken_files_are_told_and_the_others_work(user: Path) -> None:
         ("tools: [bash, fly]\n", ":4: CodeActAgent has no tool 'fly'; it has: bash, jobs"),
         ("agent: DirectAgent\ntools: [bash]\n", ":5: DirectAgent has a fixed set of tools: remove tools"),
         ("agent: DirectAgent\noutputs: {a: string}\n", ":5: DirectAgent has a fixed set of tools: remove outputs"),
+        ("agent: DirectAgent\ncontext: [ls]\n", ":5: DirectAgent has a fixed set of tools: remove context"),
     ],
 )
 def test_what_the_reused_agent_lacks_is_told(user: Path, keys: str, told: str) -> None:
