@@ -166,6 +166,15 @@ async def test_downloads_go_to_the_workspace_under_names_of_their_own(browsing: 
     assert await output(browsing.sandbox, "cat downloads/report.csv downloads/made.txt") == "a,b\n1,2\nmade here"
 
 
+async def test_a_tab_that_only_starts_a_download_is_closed(browsing: Browsing) -> None:
+    await browsing.open("download.html")
+    link = await browsing.bid("a")
+    for script in ("document.querySelector('a').target = '_blank'", "window.open('download/other.csv') && 0"):
+        await browsing.js(script)
+        seen = await browsing.do(f"click({link})" if "target" in script else "noop(300)")
+        assert (seen.title, len(seen.open_pages), len(seen.downloads)) == ("Download", 1, 1)
+
+
 async def test_errors_of_the_page_are_told_once_and_not_without_end(browsing: Browsing) -> None:
     await browsing.open("errors.html")
     complain, throw, flood = [await browsing.bid(f"button:nth-of-type({number})") for number in (1, 2, 3)]
