@@ -21,6 +21,19 @@ async def test_going_to_pages_back_and_forward(browsing: Browsing) -> None:
     assert "no page to go forward to" in (await browsing.attempt("go_forward()")).last_action_error
 
 
+async def test_going_back_in_a_frame_or_to_the_same_address(browsing: Browsing) -> None:
+    await browsing.open("frames.html")
+    await browsing.js(
+        "new Promise(done => { const frame = document.querySelector('iframe'); frame.onload = done; "
+        "frame.src = 'tables.html' }).then(() => 0)"
+    )
+    await browsing.do("go_back()")
+    assert await browsing.js("frames[0].location.pathname") == "/framed.html"
+    await browsing.js("history.pushState('second', '')")
+    await browsing.do("go_back()")
+    assert await browsing.js("history.state") is None
+
+
 @pytest.mark.parametrize(
     ("url", "title"),
     [
