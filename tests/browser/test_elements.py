@@ -104,6 +104,15 @@ async def test_a_box_that_changes_late_is_checked_and_one_that_does_not_change_i
     assert "was clicked and is still unchecked" in seen.last_action_error
 
 
+async def test_what_covers_an_element_of_a_frame_is_told(browsing: Browsing) -> None:
+    await browsing.open("frames.html")
+    await browsing.js("document.body.insertAdjacentHTML('beforeend', '<div id=mask style=\"position:fixed;inset:0\">')")
+    seen = await browsing.do("noop(0)", view="full")
+    button = next(line.split("]")[0].strip("\t [") for line in seen.content.splitlines() if "button 'Say'" in line)
+    covered = await browsing.attempt(f"click({button!r})")
+    assert f"is covered by [{(await browsing.bid('#mask'))[1:-1]}]" in covered.last_action_error
+
+
 async def test_files_are_uploaded_by_their_paths_in_the_workspace(browsing: Browsing) -> None:
     await output(browsing.sandbox, "mkdir -p up && echo one >up/one.txt && echo two >up/two.txt")
     await browsing.open("upload.html")
@@ -150,6 +159,8 @@ async def test_disabled_elements_wrong_options_and_wrong_dates_are_told(browsing
     assert "there are Red, Green, Blue" in options.last_action_error
     options = await browsing.attempt(f"select_option({await browsing.bid('[name=colour]')}, ['Red', 'Green'])")
     assert "takes only one option" in options.last_action_error
+    options = await browsing.attempt(f"click({await browsing.bid('[value=g]')})")
+    assert f"is an option of [{(await browsing.bid('[name=colour]'))[1:-1]}]" in options.last_action_error
     day = await browsing.attempt(f"fill({await browsing.bid('[name=day]')}, 'tomorrow')")
     assert "Dates are written as 2026-12-31" in day.last_action_error
     await browsing.do(f"fill({await browsing.bid('[name=day]')}, '2026-02-03', True)")
