@@ -86,6 +86,33 @@ async def test_drag_and_drop(browsing: Browsing) -> None:
     assert await browsing.said() == "dropped:the thing"
 
 
+async def test_drag_and_drop_to_a_place_below_the_window(browsing: Browsing) -> None:
+    await browsing.open("drag.html")
+    await browsing.js("place.style.top = '2000px'")
+    await browsing.do(f"drag_and_drop({await browsing.bid('#thing')}, {await browsing.bid('#place')})")
+    assert await browsing.said() == "dropped:the thing"
+
+
+async def test_a_box_that_changes_late_is_checked_and_one_that_does_not_change_is_told(browsing: Browsing) -> None:
+    await browsing.open(
+        "data:text/html,<div role=switch aria-checked=false id=late "
+        "onclick=\"setTimeout(() => this.ariaChecked = 'true', 100)\">Late</div>"
+        "<input type=checkbox id=never onclick='return false'>"
+    )
+    await browsing.do(f"check({await browsing.bid('#late')})")
+    seen = await browsing.attempt(f"check({await browsing.bid('#never')})")
+    assert "was clicked and is still unchecked" in seen.last_action_error
+
+
+async def test_what_covers_an_element_of_a_frame_is_told(browsing: Browsing) -> None:
+    await browsing.open("frames.html")
+    await browsing.js("document.body.insertAdjacentHTML('beforeend', '<div id=mask style=\"position:fixed;inset:0\">')")
+    seen = await browsing.do("noop(0)", view="full")
+    button = next(line.split("]")[0].strip("\t [") for line in seen.content.splitlines() if "button 'Say'" in line)
+    covered = await browsing.attempt(f"click({button!r})")
+    assert f"is covered by [{(await browsing.bid('#mask'))[1:-1]}]" in covered.last_action_error
+
+
 async def test_files_are_uploaded_by_their_paths_in_the_workspace(browsing: Browsing) -> None:
     await output(browsing.sandbox, "mkdir -p up && echo one >up/one.txt && echo two >up/two.txt")
     await browsing.open("upload.html")
@@ -111,6 +138,7 @@ async def test_files_are_uploaded_by_their_paths_in_the_workspace(browsing: Brow
         ("#b", "select_option({}, 'x')", "is a <button>, with which this cannot be done"),
         ("#b", "check({})", "is a <button>, with which this cannot be done"),
         ("#b", "press({}, 'Ctrl+A')", "Keys are named as in browsers"),
+        ("#holder", "focus({})", "does not take the focus"),
         ("#b", "upload_file({}, 'README')", "does not ask for a file"),
     ],
 )
@@ -129,8 +157,14 @@ async def test_disabled_elements_wrong_options_and_wrong_dates_are_told(browsing
     assert "is disabled" in refund.last_action_error
     options = await browsing.attempt(f"select_option({await browsing.bid('[name=colour]')}, 'Pink')")
     assert "there are Red, Green, Blue" in options.last_action_error
+    options = await browsing.attempt(f"select_option({await browsing.bid('[name=colour]')}, ['Red', 'Green'])")
+    assert "takes only one option" in options.last_action_error
+    options = await browsing.attempt(f"click({await browsing.bid('[value=g]')})")
+    assert f"is an option of [{(await browsing.bid('[name=colour]'))[1:-1]}]" in options.last_action_error
     day = await browsing.attempt(f"fill({await browsing.bid('[name=day]')}, 'tomorrow')")
     assert "Dates are written as 2026-12-31" in day.last_action_error
+    await browsing.do(f"fill({await browsing.bid('[name=day]')}, '2026-02-03', True)")
+    assert await browsing.js("document.forms[0].day.value") == "2026-02-03"
 
 
 async def test_a_bid_that_is_not_there_is_told(browsing: Browsing) -> None:

@@ -21,6 +21,19 @@ async def test_going_to_pages_back_and_forward(browsing: Browsing) -> None:
     assert "no page to go forward to" in (await browsing.attempt("go_forward()")).last_action_error
 
 
+async def test_going_back_in_a_frame_or_to_the_same_address(browsing: Browsing) -> None:
+    await browsing.open("frames.html")
+    await browsing.js(
+        "new Promise(done => { const frame = document.querySelector('iframe'); frame.onload = done; "
+        "frame.src = 'tables.html' }).then(() => 0)"
+    )
+    await browsing.do("go_back()")
+    assert await browsing.js("frames[0].location.pathname") == "/framed.html"
+    await browsing.js("history.pushState('second', '')")
+    await browsing.do("go_back()")
+    assert await browsing.js("history.state") is None
+
+
 @pytest.mark.parametrize(
     ("url", "title"),
     [
@@ -164,6 +177,15 @@ async def test_downloads_go_to_the_workspace_under_names_of_their_own(browsing: 
     assert (await browsing.do(f"click({save})")).downloads == ("downloads/made.txt",)
     assert (await browsing.open("download/other.csv")).downloads == ("downloads/other.csv",)
     assert await output(browsing.sandbox, "cat downloads/report.csv downloads/made.txt") == "a,b\n1,2\nmade here"
+
+
+async def test_a_tab_that_only_starts_a_download_is_closed(browsing: Browsing) -> None:
+    await browsing.open("download.html")
+    link = await browsing.bid("a")
+    for script in ("document.querySelector('a').target = '_blank'", "window.open('download/other.csv') && 0"):
+        await browsing.js(script)
+        seen = await browsing.do(f"click({link})" if "target" in script else "noop(300)")
+        assert (seen.title, len(seen.open_pages), len(seen.downloads)) == ("Download", 1, 1)
 
 
 async def test_errors_of_the_page_are_told_once_and_not_without_end(browsing: Browsing) -> None:

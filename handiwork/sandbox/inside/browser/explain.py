@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 
 from playwright.async_api import ElementHandle
@@ -11,13 +12,23 @@ from playwright.async_api import Error as PlaywrightError
 _COVERING = """element => {
   const box = element.getBoundingClientRect();
   let top = element.ownerDocument.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  if (element.contains(top)) return null;
   while (top && !top.getAttribute("bid")) top = top.parentElement;
   return top ? top.getAttribute("bid") : null;
+}"""
+_AT_POINT = """([x, y]) => {
+  let top = document.elementFromPoint(x, y);
+  while (top && !top.getAttribute("bid")) top = top.parentElement;
+  return top && !["IFRAME", "FRAME"].includes(top.tagName) ? top.getAttribute("bid") : null;
+}"""
+_OPTION = """element => {
+  const select = element.tagName === "OPTION" && element.closest("select");
+  return select ? `[${select.getAttribute("bid")}]: give select_option the bid of that, and '${element.label}'` : "";
 }"""
 _KIND = "element => element.tagName.toLowerCase()"
 _LOOKING = 1.0  # seconds to find the details
 _CODE = re.compile(r"net::(ERR_[A-Z_]+)")
-_PREFIX = re.compile(r"^(?:Error: )?(?:\w+\.\w+: )?")
+_PREFIX = re.compile(r"^(?:Error: |\w+\.\w+: )*")
 
 _NETWORK = {
     "ERR_NAME_NOT_RESOLVED": "there is no such host, or this sandbox has no network",
@@ -52,18 +63,23 @@ async def element_failure(element: ElementHandle, bid: str, error: PlaywrightErr
     if "Element is not" in text or "Not a checkbox" in text or "not an <input>" in text:
         return f"[{bid}] is a <{await _ask(element, _KIND)}>, with which this cannot be done: {_first_line(text)}"
     if "intercepts pointer events" in text:
-        other = await _ask(element, _COVERING)
-        return f"[{bid}] is covered by {f'[{other}]' if other else 'something else'}, which would get the click"
+        other = await _covering(element)
+        return (
+            f"[{bid}] is covered by {f'[{other}]' if other else 'something else'}, which would get the click: "
+            "close that, or scroll"
+        )
+    if option := await _ask(element, _OPTION):
+        return f"[{bid}] is an option of {option}"
     if "not visible" in text:
-        return f"[{bid}] is not visible"
+        return f"[{bid}] is not visible: something else shows it, or stands for it, such as a menu or its label"
     if "not enabled" in text:
-        return f"[{bid}] is disabled"
+        return f"[{bid}] is disabled: something else enables it, such as a field to fill first; noop(2000) waits"
     if "not editable" in text or "readonly" in text:
-        return f"[{bid}] is read-only"
+        return f"[{bid}] is read-only: something else sets it, such as a button beside it"
     if "outside of the viewport" in text:
-        return f"[{bid}] cannot be scrolled into the window"
+        return f"[{bid}] cannot be scrolled into the window: something else may stand for it, such as its label"
     if "not stable" in text:
-        return f"[{bid}] does not stop moving"
+        return f"[{bid}] does not stop moving: noop(2000) waits"
     if "did not find some options" in text:
         return f"[{bid}] does not have all of these options: {await _options(element)}"
     return f"[{bid}]: {failure(error)}"
@@ -90,7 +106,20 @@ def failure(error: PlaywrightError) -> str:
 
 
 def _first_line(text: str) -> str:
-    return _cut(_PREFIX.sub("", text.strip().partition("\n")[0]), 300)
+    return _cut(_PREFIX.sub("", text.strip().partition("\n")[0]).rstrip("."), 300)
+
+
+async def _covering(element: ElementHandle) -> str:
+    """Return the bid of the element above the middle of this one, in its document or above its frame; "" if unknown."""
+    if other := await _ask(element, _COVERING):
+        return other
+    with contextlib.suppress(PlaywrightError, TimeoutError):
+        async with asyncio.timeout(_LOOKING):
+            frame, box = await element.owner_frame(), await element.bounding_box()
+            if frame is not None and frame.parent_frame is not None and box is not None:
+                middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+                return str(await frame.page.main_frame.evaluate(_AT_POINT, middle) or "")
+    return ""
 
 
 async def _options(element: ElementHandle) -> str:

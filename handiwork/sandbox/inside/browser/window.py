@@ -20,6 +20,7 @@ ACTION_TIMEOUT, NAVIGATION_TIMEOUT = 3.0, 20.0
 DOWNLOADS = "downloads"
 """The folder of the workspace for downloads."""
 
+_NO_PAGE = ":"  # Playwright's URL of a tab without any page, not even a blank one
 _ERRORS, _ERROR_LENGTH = 10, 300
 _DOWNLOAD_TIMEOUT = 5.0  # seconds to wait for a download
 _RESUME_TIMEOUT = 3.0  # seconds in which an action blocked by a dialog should resume
@@ -162,7 +163,7 @@ class Window:
             dialog_wait.cancel()
         if work.done():
             return True
-        work.add_done_callback(_drop_exception)
+        work.add_done_callback(drop_exception)
         return False
 
     async def _settle(self) -> bool:
@@ -186,6 +187,13 @@ class Window:
         # Playwright asks Chromium for these events while someone listens. A click right after the first listener is
         # faster than the request, and its file chooser is lost.
         page.on("filechooser", _ignore)
+        page.on("framenavigated", lambda _: self._close_if_without_page(page))
+        self._close_if_without_page(page)
+
+    def _close_if_without_page(self, page: Page) -> None:
+        """Close a tab that a download opened: without a screen Chromium does not, and the tab never responds."""
+        if page.url == _NO_PAGE:
+            self._run_in_background(page.close())
 
     def _remove_page(self, page: Page) -> None:
         if page not in self.pages:
@@ -216,7 +224,7 @@ class Window:
         task = asyncio.ensure_future(work)
         self._background_tasks.add(task)
         task.add_done_callback(self._background_tasks.discard)
-        task.add_done_callback(_drop_exception)
+        task.add_done_callback(drop_exception)
 
     def _on_dialog_closed(self, dialog: Dialog) -> None:
         if dialog in self._dialogs:
@@ -259,7 +267,7 @@ class Window:
             self._errors.append(text if len(text) <= _ERROR_LENGTH else f"{text[: _ERROR_LENGTH - 3]}...")
 
 
-def _drop_exception(task: asyncio.Future[Any]) -> None:
+def drop_exception(task: asyncio.Future[Any]) -> None:
     """Retrieve the exception of an abandoned task, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

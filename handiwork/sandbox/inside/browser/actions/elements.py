@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Literal
 
-from playwright.async_api import ElementHandle, Page
+from playwright.async_api import ElementHandle, FloatRect, Page
 from playwright.async_api import Error as PlaywrightError
 
 from ..explain import element_failure
@@ -20,11 +21,14 @@ Modifier = Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]
 _BID = re.compile(r"(?P<frames>(?:[a-z][A-Z]*)*)(?P<number>[0-9]*)")
 _FRAME = re.compile(r"[a-z][A-Z]*")
 _TYPING = 30.0  # milliseconds between keys, as autocomplete menus need them
+_CHANGING = 0.5  # seconds in which a box that was clicked changes its state
 _DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as in Playwright's log of a call
+_PICKERS = "['date', 'time', 'month', 'week', 'datetime-local', 'range', 'color'].includes(element.type)"
+# Keys write such a value in parts, or not at all.
+_PICKED = f"element => {_PICKERS}"
 # Some fields silently drop values that are not in their format.
-_REFUSED = (
-    "element => element.value === '' && ['date', 'time', 'month', 'week', 'datetime-local'].includes(element.type)"
-)
+_REFUSED = f"element => element.value === '' && {_PICKERS}"
+_TAKES_SEVERAL = "element => element.tagName !== 'SELECT' || element.multiple"
 _FORMATS = (
     "Dates are written as 2026-12-31, times as 23:59, both as 2026-12-31T23:59, months as 2026-12, weeks as 2026-W52"
 )
@@ -106,6 +110,8 @@ async def focus(window: Window, bid: str) -> None:
     """Give an element the focus."""
     async with element(window, bid) as (target, _):
         await target.focus()
+        if not await target.evaluate("element => element.getRootNode().activeElement === element"):
+            raise DoneWrong(f"[{bid}] does not take the focus: focus a field, link or button, or click it")
 
 
 async def clear(window: Window, bid: str) -> None:
@@ -115,9 +121,9 @@ async def clear(window: Window, bid: str) -> None:
 
 
 async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: bool = False) -> None:
-    """Fill a field; with an autocomplete menu the value is typed key by key."""
+    """Fill a field; with an autocomplete menu the value of a text field is typed key by key."""
     async with element(window, bid) as (target, page):
-        if not enable_autocomplete_menu:
+        if not enable_autocomplete_menu or await target.evaluate(_PICKED):
             await target.fill(value)
             if value and await target.evaluate(_REFUSED):
                 raise DoneWrong(f"[{bid}] is empty now: it does not take {value[:100]!r}. {_FORMATS}")
@@ -130,19 +136,34 @@ async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: b
 async def check(window: Window, bid: str) -> None:
     """Check a box or a radio button."""
     async with element(window, bid) as (target, _):
-        await target.check()
+        await _set_checked(target, bid, True)
 
 
 async def uncheck(window: Window, bid: str) -> None:
     """Uncheck a box."""
     async with element(window, bid) as (target, _):
-        await target.uncheck()
+        await _set_checked(target, bid, False)
+
+
+async def _set_checked(target: ElementHandle, bid: str, checked: bool) -> None:
+    try:
+        await target.set_checked(checked)
+    except PlaywrightError as error:
+        if "did not change its state" not in error.message:
+            raise
+        # Playwright looks at once, but a page may change the state a little later.
+        await asyncio.sleep(_CHANGING)
+        if await target.is_checked() is not checked:
+            state = "unchecked" if checked else "checked"
+            raise DoneWrong(f"[{bid}] was clicked and is still {state}: the page keeps it so") from None
 
 
 async def select_option(window: Window, bid: str, options: str | list[str]) -> None:
     """Select options, by their values or labels, and nothing else."""
     async with element(window, bid) as (target, _):
-        await target.select_option(list(options) if isinstance(options, list) else options)
+        if isinstance(options, list) and len(options) > 1 and not await target.evaluate(_TAKES_SEVERAL):
+            raise DoneWrong(f"[{bid}] takes only one option, not {len(options)}")
+        await target.select_option(options)
 
 
 async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
@@ -152,11 +173,21 @@ async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
         await page.mouse.down()
     try:
         async with element(window, to_bid) as (target, _):
+            # A drag begins with the first move, before the scroll to the target takes the source away.
+            if box := await target.bounding_box():
+                await page.mouse.move(*_nearest(page, box))
             # The target notices the drag only at the second move.
             await target.hover()
             await target.hover()
     finally:
         await page.mouse.up()
+
+
+def _nearest(page: Page, box: FloatRect) -> tuple[float, float]:
+    """Return the point of the window that is nearest to the middle of a box."""
+    size = page.viewport_size or {"width": 1, "height": 1}
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    return min(max(x, 0), size["width"] - 1), min(max(y, 0), size["height"] - 1)
 
 
 async def upload_file(window: Window, bid: str, file: str | list[str]) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Frame
 
 from ..explain import failure
 from ..traffic import responds
-from ..window import ACTION_TIMEOUT, Window
+from ..window import ACTION_TIMEOUT, Window, drop_exception
 from . import elements
 from .elements import Button, DoneWrong, workspace_files
 
@@ -176,16 +177,27 @@ async def keyboard_insert_text(window: Window, text: str) -> None:
 
 async def _go(window: Window, by: int) -> None:
     page = await window.page()
-    before = page.url
+    moved = asyncio.Event()
+
+    def on_move(_: Frame) -> None:
+        moved.set()
+
+    # Playwright waits for the page itself, but a step of the history may be one of a frame in it.
+    page.on("framenavigated", on_move)
+    going = asyncio.ensure_future((page.go_back if by < 0 else page.go_forward)(wait_until="commit"))
+    moving = asyncio.ensure_future(moved.wait())
     try:
-        response = await (page.go_back if by < 0 else page.go_forward)(wait_until="commit")
+        await asyncio.wait({going, moving}, return_when=asyncio.FIRST_COMPLETED)
+        if not moved.is_set() and await going is None:
+            raise DoneWrong(f"there is no page to go {'back' if by < 0 else 'forward'} to in this tab")
     except PlaywrightError as error:
-        if "ERR_ABORTED" in error.message:
-            return
-        raise
-    # The server does not answer either if only the fragment changes, or the page is blank.
-    if response is None and page.url == before:
-        raise DoneWrong(f"there is no page to go {'back' if by < 0 else 'forward'} to in this tab")
+        if "ERR_ABORTED" not in error.message:
+            raise
+    finally:
+        page.remove_listener("framenavigated", on_move)
+        moving.cancel()
+        going.add_done_callback(drop_exception)
+        going.cancel()
 
 
 ACTIONS: dict[str, Callable[..., Coroutine[Any, Any, None]]] = {
