@@ -8,9 +8,9 @@ help:
 	@echo "make demo       an agent repairs a real bug with a local model (sets up first)"
 	@echo "make test       the fast tests, 6 minutes on two cores"
 	@echo "make test-slow  the tests with the model and long runs, 45 minutes on two cores"
-	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 25 minutes"
+	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 30 minutes"
 	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, over an hour"
-	@echo "make test-fuzz  10,000 random cases at every border, of which test-slow runs 1,000"
+	@echo "make test-fuzz  10,000 random cases at every border, of which test-slow runs 500"
 	@echo "make test-docs  the commands of README and docs that need the local model, about an hour"
 	@echo "make docs       the documentation as a site, in build/site"
 	@echo "make lint       ruff, pyright, structure, generated types, tsc, prettier"
@@ -34,7 +34,7 @@ test-slow: setup
 	    --session-timeout 3000
 
 test-crash: setup
-	@$(PYTHON) -m pytest -m campaign -s tests/crash tests/session
+	@$(PYTHON) -m pytest -m campaign -s tests/crash tests/session tests/snapshots
 
 test-fuzz: setup
 	@HANDIWORK_FUZZ_CASES=10000 $(PYTHON) -m pytest -m slow -n 2 --timeout 600 --durations 10 tests/fuzz

@@ -52,15 +52,16 @@ def test_a_run_ends_in_a_report(program: Program, data: Path, tmp_path: Path) ->
 def test_a_run_is_measured_in_a_fresh_folder_and_named_relative_to_it(
     program: Program, data: Path, out: tuple[str, ...]
 ) -> None:
-    """Absolute, relative or not named at all: the rollouts' workspaces are found."""
+    """Absolute, relative or not named: the rollouts' workspaces are found, and it is run again under its conditions."""
     model = program.script(bash("cat sum.txt"), finish("4"))
-    done = program("eval", "run", ADDING, "--data", "../sums", "--model", model, "--limit", "2", *out)
+    done = program("eval", "run", ADDING, "--data", "../sums", "--model", model, "--ids", "sum-1, sum-4", *out)
     assert done.returncode == 0, done.stderr
     assert "100.0 %" in done.stdout
     found = program.workspace / "runs/first" if out else next((program.workspace / "evals").iterdir())
     again = program("eval", "reproduce", str(found.relative_to(program.workspace)), "--out", "again", "--json")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["difference"]["n"] == 2
+    compared = json.loads(again.stdout)
+    assert (compared["difference"]["mean"], compared["difference"]["n"], compared["p"]) == (0.0, 2, 1.0)
 
 
 def test_a_run_that_loses_rollouts_or_measures_nothing_does_not_exit_0(program: Program, tmp_path: Path) -> None:
@@ -118,14 +119,6 @@ def test_trials_can_be_sampled(program: Program, data: Path, tmp_path: Path) -> 
     trajectories = sorted((out / "trajectories").iterdir())
     started = [json.loads(file.read_text().splitlines()[0])["settings"] for file in trajectories]
     assert [one["temperature"] for one in started] == [0.7, 0.7]
-
-
-def test_a_run_is_done_again_under_its_conditions(program: Program, data: Path, tmp_path: Path) -> None:
-    out, again = tmp_path / "out", tmp_path / "again"
-    program(*flags(program, data, out), "--ids", "sum-1, sum-4")
-    done = program("eval", "reproduce", str(out), "--out", str(again), "--json")
-    found = json.loads(done.stdout)
-    assert (found["difference"]["mean"], found["difference"]["n"], found["p"]) == (0.0, 2, 1.0)
 
 
 def test_sandbox_and_network_are_those_of_a_run_and_are_kept(program: Program, data: Path, tmp_path: Path) -> None:

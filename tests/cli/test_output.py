@@ -71,13 +71,12 @@ def test_long_output_is_cut_in_its_middle_and_whole_on_demand(program: Program) 
     assert [line.strip() for line in whole if line.strip().isdigit()] == [str(n) for n in range(1, 20001)]
 
 
-def test_a_run_without_a_sandbox_says_so(program: Program) -> None:
-    assert "No sandbox: the agent's commands run on this machine" in program.run(finish()).stdout
-
-
-def test_the_end_says_what_it_took_and_what_can_be_done_next(program: Program) -> None:
+def test_the_beginning_tells_of_no_sandbox_and_the_end_what_it_took_and_what_is_next(
+    program: Program,
+) -> None:
     usage = {"input": 1200, "output": 30, "cache_read": 7, "cache_write": 8}
     run = program.run(edit("greeting.txt", "hello", "good day"), {**finish("Bye."), "usage": usage, "cost": 0.0123})
+    assert "No sandbox: the agent's commands run on this machine" in run.stdout
     end = run.stdout[run.stdout.index("outcome") :].splitlines()
     assert end[0] == "outcome  finished"
     assert end[1] == "message  Bye."
@@ -118,7 +117,9 @@ def test_the_diff_is_a_patch_that_git_applies(program: Program) -> None:
     assert (program.workspace / "greeting.txt").read_text() == "hello\nmore\n"
 
 
-def test_apply_takes_the_changes_over_and_a_dry_run_does_not(program: Program) -> None:
+def test_changes_are_applied_not_by_a_dry_run_and_undone_unless_edited_since(
+    program: Program,
+) -> None:
     program.run(edit("greeting.txt", "hello", "good day"), finish())
     dry = program("apply", "--dry-run")
     assert (dry.returncode, dry.stdout) == (0, "written   greeting.txt\n")
@@ -126,11 +127,6 @@ def test_apply_takes_the_changes_over_and_a_dry_run_does_not(program: Program) -
     assert program("apply").returncode == 0
     assert (program.workspace / "greeting.txt").read_text() == "good day\n"
     assert program("apply").stdout == "the same  greeting.txt\n"
-
-
-def test_an_apply_is_undone_unless_a_file_was_edited_since(program: Program) -> None:
-    program.run(edit("greeting.txt", "hello", "good day"), finish())
-    program("apply")
     (program.workspace / "greeting.txt").write_text("servus\n")
     refused = program("apply", "--undo")
     assert (refused.returncode, refused.stdout) == (1, "")

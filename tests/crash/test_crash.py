@@ -31,7 +31,7 @@ def crash(kills: int, *kinds: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_few_kills_of_everything() -> None:
-    crash(20)
+    crash(10)
 
 
 @pytest.mark.campaign

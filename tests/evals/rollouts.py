@@ -28,7 +28,7 @@ from tests.agents.states import state_of
 
 BENCHDATA = os.environ.get("HANDIWORK_BENCHDATA", "")
 
-SAMPLE = 8
+SAMPLE = 4
 """Instances of a split that are run in test-slow."""
 
 some_or_all = pytest.mark.parametrize(

@@ -196,9 +196,11 @@ async def test_a_method_in_java_is_compiled_and_compared(tmp_path: Path) -> None
     assert "error: ';' expected" in await difference(instance, "static int larger(int a, int b) { return a }")
 
 
-async def arm(place: Path, data: Path, name: str, split: str) -> list[Result]:
+async def arm(
+    place: Path, data: Path, name: str, split: str, choice: InstanceSelection = InstanceSelection()
+) -> list[Result]:
     conditions = Conditions(benchmark="biocoder", split=split, data=str(data), agent=name, model="", user_model="")
-    planned = await plan.new(registry.find("biocoder"), conditions, InstanceSelection(), 1, no_status)
+    planned = await plan.new(registry.find("biocoder"), conditions, choice, 1, no_status)
     return list((await finished(place / f"{name}-{split}", planned)).values())
 
 
@@ -214,12 +216,14 @@ async def test_the_arms_score_1_and_0_and_originals_that_do_not_run_are_unfit(sp
         "goldenCode": "def gc_content(sequence):\n    return os.urandom(9)\n",
     }
     loaded(tmp_path, row, lacking, *([unsteady] if split == "python" else []))
-    for name, score in ((ORACLE, 1.0), (EMPTY, 0.0)):
-        results = {one.id: one for one in await arm(tmp_path, tmp_path, name, split)}
-        right = results.pop(row["test_case_id"])
-        assert (right.outcome, right.score) == ("submitted", score), (right.why, right.details)
-        assert {one.outcome for one in results.values()} == {"unfit"}
-        assert "the original function does not run here" in results["lacking"].why
+    results = {one.id: one for one in await arm(tmp_path, tmp_path, ORACLE, split)}
+    right = results.pop(row["test_case_id"])
+    assert (right.outcome, right.score) == ("submitted", 1.0), (right.why, right.details)
+    assert {one.outcome for one in results.values()} == {"unfit"}
+    assert "the original function does not run here" in results["lacking"].why
+    # What is unfit has no agent, so that the other arm would only try it again.
+    (wrong,) = await arm(tmp_path, tmp_path, EMPTY, split, InstanceSelection(ids=[row["test_case_id"]]))
+    assert (wrong.outcome, wrong.score) == ("submitted", 0.0), (wrong.why, wrong.details)
 
 
 def test_without_a_jdk_java_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,13 +30,6 @@ def runnable(split: str) -> list[Instance]:
     return found
 
 
-@pytest.mark.parametrize("split", ["python", "js"])
-async def test_the_canonical_solution_passes_and_the_buggy_one_does_not(split: str) -> None:
-    instance = runnable(split)[0]
-    assert (await run(instance, solution_of(instance.row, "canonical_solution"))).passed
-    assert not (await run(instance, solution_of(instance.row, "buggy_solution"))).passed
-
-
 async def test_an_agent_repairs_the_file_and_its_own_changes_of_the_tests_do_not_count(tmp_path: Path) -> None:
     instance = runnable("python")[0]
     async with prepared(FIX, instance, tmp_path) as sandbox:

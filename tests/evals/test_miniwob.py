@@ -42,6 +42,15 @@ MINIWOB = InOneSandbox()
 AGENTS = Path(__file__).with_name("pressing.py")
 SEEDS = 5
 
+some_or_all_seeds = pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(1, 3), id="some", marks=pytest.mark.slow),
+        pytest.param(range(1, SEEDS + 1), id="all", marks=pytest.mark.campaign),
+    ],
+)
+"""Runs a test with two forms of a task in test-slow, and with more in test-benchmarks."""
+
 
 def task(name: str, seed: int = 1) -> Instance:
     row = next(one for one in instances(MINIWOB) if one.id == name)
@@ -93,7 +102,7 @@ def test_the_page_is_provided_under_a_name_that_tells_nothing(tmp_path: Path) ->
     assert (tmp_path / "core/core.js").is_file()
 
 
-@pytest.mark.slow
+@some_or_all_seeds
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
@@ -103,9 +112,11 @@ def test_the_page_is_provided_under_a_name_that_tells_nothing(tmp_path: Path) ->
         ("click-menu-2", r'Click the "Menu" button, and then (find and )?click on the item (with|labeled) .+\.'),
     ],
 )
-async def test_a_goal_that_is_partly_a_picture_is_told_in_words(sandbox: Sandbox, name: str, goal: str) -> None:
+async def test_a_goal_that_is_partly_a_picture_is_told_in_words(
+    sandbox: Sandbox, name: str, goal: str, seeds: range
+) -> None:
     assert name in GOALS
-    for seed in range(1, SEEDS + 1):
+    for seed in seeds:
         await MINIWOB.set_up(task(name, seed), sandbox)
         told = await MINIWOB.task(task(name, seed), sandbox, "BrowsingAgent")
         assert re.fullmatch(goal, told), told
@@ -130,13 +141,13 @@ async def test_an_agent_with_a_shell_cannot_rewrite_the_page_that_scores_it(sand
     assert (pages / "core/core.js").read_text() == before
 
 
-@pytest.mark.slow
+@some_or_all_seeds
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", SOLVERS)
-async def test_a_solver_gets_every_reward(sandbox: Sandbox, name: str) -> None:
+async def test_a_solver_gets_every_reward(sandbox: Sandbox, name: str, seeds: range) -> None:
     await MINIWOB.set_up(task(name), sandbox)
-    assert [seed for seed in range(1, SEEDS + 1) if not await solved(task(name, seed), sandbox, SOLVERS[name])] == []
+    assert [seed for seed in seeds if not await solved(task(name, seed), sandbox, SOLVERS[name])] == []
 
 
 @pytest.mark.slow

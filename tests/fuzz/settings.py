@@ -7,7 +7,7 @@ import random
 
 from hypothesis import HealthCheck, seed, settings
 
-CASES = int(os.environ.get("HANDIWORK_FUZZ_CASES") or 1_000)
+CASES = int(os.environ.get("HANDIWORK_FUZZ_CASES") or 500)
 """A sample; ``make test-fuzz`` sets 10,000."""
 
 SEED = int(os.environ.get("HANDIWORK_FUZZ_SEED") or random.SystemRandom().randrange(2**32))

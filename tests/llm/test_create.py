@@ -95,6 +95,16 @@ async def test_only_our_own_key_goes_to_a_base_url(
     assert server.keys == ["Bearer none", "Bearer hw-key", "Bearer given"]
 
 
+def test_a_model_of_another_provider_does_not_load_openai() -> None:
+    code = (
+        "import sys, handiwork.llm.create as c\n"
+        "llm = c.create('anthropic:claude-sonnet-4-6', api_key='sk-test')\n"
+        "assert type(llm).__name__ == 'ProviderLLM'\n"
+        "assert 'openai' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_naming_a_model_loads_no_library() -> None:
     code = (
         "import sys, handiwork.llm.create as c\n"

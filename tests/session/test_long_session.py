@@ -27,7 +27,7 @@ PAGES = 10
 """How many times the memory is noted."""
 
 lengths = pytest.mark.parametrize(
-    "steps", [pytest.param(800, marks=pytest.mark.slow), pytest.param(5_000, marks=pytest.mark.campaign)]
+    "steps", [pytest.param(400, marks=pytest.mark.slow), pytest.param(5_000, marks=pytest.mark.campaign)]
 )
 """Runs a test with a shorter session in test-slow, and a longer one in test-crash."""
 

@@ -281,7 +281,7 @@ async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(
 ) -> None:
     workshop.write(AREA)
     replies = [
-        code("import time\n\n\ndef area(a, b):\n    time.sleep(4)\n    return a"),
+        code("import time\n\n\ndef area(a, b):\n    time.sleep(2)\n    return a"),
         code("def area(a, b):\n    return a * b"),
         code("def half(x):\n    return x"),
         line("return a + b", "return b"),

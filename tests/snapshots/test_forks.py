@@ -22,12 +22,16 @@ from handiwork.workspace.session_files import snapshot_store
 from tests.sandbox.conftest import namespaces_allowed
 from tests.snapshots.workbench import LIST, Workbench, bash, outputs
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces"),
-]
+pytestmark = pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces")
 
 
+def lengths(few: int, many: int) -> pytest.MarkDecorator:
+    """Runs a test with fewer steps in test-slow, and with more in test-crash."""
+    marked = pytest.param(few, marks=pytest.mark.slow), pytest.param(many, marks=pytest.mark.campaign)
+    return pytest.mark.parametrize("steps", marked)
+
+
+@pytest.mark.slow
 async def test_a_fork_has_the_files_and_the_shell_of_its_event(bench: Workbench) -> None:
     log = await bench.ran(
         "echo one > new; rm README; rm -r src; mkdir -p src/deep; ln -s /etc/passwd link; echo mine > ~/note",
@@ -57,6 +61,7 @@ async def test_a_fork_has_the_files_and_the_shell_of_its_event(bench: Workbench)
     assert (bench.project / "README").read_text() == "this is README\n"
 
 
+@pytest.mark.slow
 async def test_the_conversation_of_a_fork_ends_at_its_event_and_goes_on_from_there(bench: Workbench) -> None:
     log = await bench.ran("echo one > file", "echo two > file")
     (first, _) = outputs(await log.read())
@@ -71,6 +76,7 @@ async def test_the_conversation_of_a_fork_ends_at_its_event_and_goes_on_from_the
     assert (await bench.output(again, "cat file")).split() == ["one", "three"]
 
 
+@pytest.mark.slow
 async def test_an_action_that_was_not_carried_out_is_said_to_be_so(bench: Workbench) -> None:
     log = await bench.ran("echo one > file", "echo two > file")
     action = [event for event in await log.read() if isinstance(event, CmdRunAction)][1]
@@ -80,6 +86,7 @@ async def test_an_action_that_was_not_carried_out_is_said_to_be_so(bench: Workbe
     assert await bench.output(forked, "cat file") == "one\n"
 
 
+@pytest.mark.slow
 async def test_files_or_conversation_alone_are_restored(bench: Workbench) -> None:
     log = await bench.ran("echo one > file", "echo two > file")
     (first, second) = outputs(await log.read())
@@ -93,6 +100,7 @@ async def test_files_or_conversation_alone_are_restored(bench: Workbench) -> Non
     assert (await bench.output(untouched, "ls")).split() == ["README", "src"]
 
 
+@pytest.mark.slow
 async def test_what_changed_between_two_events(bench: Workbench) -> None:
     log = await bench.ran("echo one > file; rm README", "echo two > file; echo 1 > src/main.py", "rm file; rm -r src")
     first, second, third = outputs(await log.read())
@@ -107,6 +115,7 @@ async def test_what_changed_between_two_events(bench: Workbench) -> None:
     assert await names(None, None) == [("README", "deleted"), ("src/main.py", "deleted"), ("src/other.py", "deleted")]
 
 
+@pytest.mark.slow
 async def test_a_session_without_snapshots_says_so(bench: Workbench) -> None:
     log = await bench.ran("echo one > file", snapshots=0)
     assert not any(isinstance(event, SnapshotEvent) for event in await log.read())
@@ -116,6 +125,7 @@ async def test_a_session_without_snapshots_says_so(bench: Workbench) -> None:
         await fork(bench.store, bench.data, log, 999)
 
 
+@pytest.mark.slow
 async def test_a_step_that_changes_nothing_takes_no_snapshot(bench: Workbench) -> None:
     log = await bench.ran("echo one > file", "cat file", "ls -l > /dev/null", "touch -d 2020-01-01 file")
     events = await log.read()
@@ -123,6 +133,7 @@ async def test_a_step_that_changes_nothing_takes_no_snapshot(bench: Workbench) -
     assert kept == [one for number, one in enumerate(outputs(events)) if number in (0, 3)]
 
 
+@pytest.mark.slow
 async def test_what_is_running_goes_on_while_snapshots_are_taken(bench: Workbench) -> None:
     cell = {"tool_calls": [{"name": "ipython", "arguments": {"code": "number = 41"}}]}
     more = {"tool_calls": [{"name": "ipython", "arguments": {"code": "number += 1; print(number)"}}]}
@@ -138,6 +149,7 @@ async def test_what_is_running_goes_on_while_snapshots_are_taken(bench: Workbenc
     assert any("42" in getattr(event, "content", "") for event in events if event.kind == "IPythonRunCellObservation")
 
 
+@pytest.mark.slow
 async def test_what_nothing_needs_is_collected(bench: Workbench) -> None:
     log = await bench.ran("echo one > file")
     objects = snapshot_store(bench.data)
@@ -152,6 +164,7 @@ async def test_what_nothing_needs_is_collected(bench: Workbench) -> None:
     assert await bench.output(forked, "cat file") == "one\n"
 
 
+@pytest.mark.slow
 async def test_without_room_a_session_goes_on_and_says_so_once_and_what_nothing_needs_then_makes_room(
     bench: Workbench,
 ) -> None:
@@ -170,6 +183,7 @@ async def test_without_room_a_session_goes_on_and_says_so_once_and_what_nothing_
     assert await bench.output(forked, "cat file") == "one\n"
 
 
+@pytest.mark.slow
 async def test_what_a_session_does_when_it_starts_makes_room(bench: Workbench) -> None:
     stray = bench.data / "snapshots/files/00/part-of-a-run-that-was-killed"
     stray.parent.mkdir(parents=True)
@@ -201,11 +215,12 @@ def chance_command(chance: random.Random, number: int) -> str:
     )
 
 
+@lengths(10, 50)
 @pytest.mark.timeout(1800)
-async def test_every_event_of_a_long_session_can_be_forked_with_the_files_it_had(bench: Workbench) -> None:
+async def test_every_event_of_a_long_session_can_be_forked_with_the_files_it_had(bench: Workbench, steps: int) -> None:
     seed = random.randrange(10**9)
     chance = random.Random(seed)
-    commands = [f"{{ {chance_command(chance, number)}; }} 2> /dev/null; {LIST}" for number in range(25)]
+    commands = [f"{{ {chance_command(chance, number)}; }} 2> /dev/null; {LIST}" for number in range(steps)]
     log = await bench.ran(*commands)
     events = await log.read()
     for observation, listed in outputs(events).items():
@@ -216,17 +231,18 @@ async def test_every_event_of_a_long_session_can_be_forked_with_the_files_it_had
             assert await bench.output(forked, LIST) == listed, f"seed {seed}, event {at}"
 
 
+@lengths(60, 200)
 @pytest.mark.timeout(1800)
-async def test_many_forks_take_the_room_of_their_changes(bench: Workbench) -> None:
+async def test_many_forks_take_the_room_of_their_changes(bench: Workbench, steps: int) -> None:
     big = [bash(f"head -c 1000000 /dev/urandom > big{number}") for number in range(10)]
     log = await bench.ran(*big)
     observations = list(outputs(await log.read()))
     before = _taken(bench.data)
-    for number in range(200):
+    for number in range(steps):
         forked = await fork(bench.store, bench.data, log, observations[number % 10])
         if number % 20 == 0:
             await bench.resumed(forked, None, f"echo {number} > mine")
-    assert _taken(bench.data) - before < 20_000_000  # one copy of all alone would be ten, two hundred of them 2,000
+    assert _taken(bench.data) - before < 20_000_000  # one copy of all alone would be ten, sixty of them 600
 
 
 def _taken(folder: Path) -> int:
@@ -234,17 +250,18 @@ def _taken(folder: Path) -> int:
     return 512 * sum(blocks for _, blocks in found)
 
 
+@lengths(20, 50)
 @pytest.mark.timeout(900)
-async def test_a_server_and_a_variable_survive_fifty_snapshots(bench: Workbench) -> None:
+async def test_a_server_and_a_variable_survive_many_snapshots(bench: Workbench, steps: int) -> None:
     cell = {"tool_calls": [{"name": "ipython", "arguments": {"code": "number = 0"}}]}
     more = {"tool_calls": [{"name": "ipython", "arguments": {"code": "number += 1; print(number)"}}]}
     serve = "python3 -m http.server --bind 127.0.0.1 8123 > /dev/null 2>&1 & sleep 1"
     got = "urllib.request.urlopen('http://127.0.0.1:8123/file').read()"
     ask = f"echo $RANDOM$RANDOM > file; python3 -c \"import urllib.request; print({got} == open('file', 'rb').read())\""
-    steps = [step for _ in range(50) for step in (ask, more)]
-    log = await bench.ran(serve, cell, *steps, limits={"iterations": 200})
+    commands = [command for _ in range(steps) for command in (ask, more)]
+    log = await bench.ran(serve, cell, *commands, limits={"iterations": 200})
     events = await log.read()
-    assert sum(isinstance(event, SnapshotEvent) for event in events) >= 50
-    assert list(outputs(events).values())[1:] == ["True\n"] * 50
+    assert sum(isinstance(event, SnapshotEvent) for event in events) >= steps
+    assert list(outputs(events).values())[1:] == ["True\n"] * steps
     cells = [event for event in events if event.kind == "IPythonRunCellObservation"]
-    assert "50" in getattr(cells[-1], "content", "")
+    assert str(steps) in getattr(cells[-1], "content", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).parents[2] / "scripts/run_tests.py"
 INI = "[pytest]\naddopts = -q -m 'not crash'\nmarkers = browser\n    docker\n    slow\n    crash\n"
+ONLY_XDIST = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
+"""Of the plugins here, only what the program itself uses: the others take seconds to import."""
 TEST = """
 import os, pytest
 
@@ -37,8 +40,9 @@ class Suite:
     def run(self, *options: str) -> tuple[int, list[str]]:
         """Return the exit code and the lines that tell of tests that failed, of the end of the output."""
         done = subprocess.run(
-            [sys.executable, SCRIPT, *options], cwd=self.folder, capture_output=True, text=True, check=False
-        )
+            [sys.executable, SCRIPT, *options],
+            env={**os.environ, **ONLY_XDIST}, cwd=self.folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
         lines = done.stdout.splitlines()
         ends = [number for number, line in enumerate(lines) if line in ("=== failed", "=== flaky")]
         return done.returncode, lines[ends[0] :] if ends else []

@@ -124,7 +124,11 @@ async def test_a_folder_without_a_forge_has_no_button_in_the_banner_and_a_reason
     await expect(dialog.get_by_role("alert")).to_contain_text("is not a git repository")
 
 
-@pytest.mark.parametrize("options", [{"color_scheme": "light"}, {"color_scheme": "dark"}, PHONE])
+@pytest.mark.parametrize(
+    ("forge", "options"),
+    [("github", {"color_scheme": "light"}), ("gitlab", {"color_scheme": "dark"}), ("gitlab", PHONE)],
+    indirect=["forge"],
+)
 async def test_axe_finds_nothing_serious_and_a_phone_shows_the_dialog(
     open_window: OpenWindow, api: Api, tmp_path: Path, forge: Standin, options: dict[str, Any]
 ) -> None:

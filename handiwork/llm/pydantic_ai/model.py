@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import httpx2
 from pydantic_ai import exceptions
@@ -22,7 +23,6 @@ from pydantic_ai.messages import (
     TextPartDelta,
 )
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
-from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
@@ -47,6 +47,9 @@ from handiwork.llm.retry import Patience, with_retries
 from handiwork.llm.types import LLM, Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.usage import usage_of
 from handiwork.llm.window import window_of
+
+if TYPE_CHECKING:
+    from pydantic_ai.models.openai import OpenAIChatModel
 
 T = TypeVar("T")
 
@@ -85,7 +88,7 @@ def provider_model(
         if "environment variable" in words:
             raise AuthenticationError(f"{name} needs a key or address: {words}") from error
         raise LLMError(f"cannot use {name}: {words}") from error
-    if not isinstance(model, OpenAIChatModel):
+    if not _is_openai(model):
         return ProviderLLM(name, build, blobs=blobs, patience=patience)
     address = ServerAddress(str(model.client.base_url), model.client.api_key)
 
@@ -94,6 +97,12 @@ def provider_model(
 
     key_name = f"{name.split(':')[0].upper()}_API_KEY"
     return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=key_name)
+
+
+def _is_openai(model: Model) -> TypeGuard[OpenAIChatModel]:
+    # The module is there if the model is one of its own; importing it for others would take half a second.
+    module = sys.modules.get("pydantic_ai.models.openai")
+    return module is not None and isinstance(model, module.OpenAIChatModel)
 
 
 def _infer(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
