@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import ErrorObservation, MCPCallObservation, MCPToolsObservation
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities
@@ -98,6 +99,9 @@ async def test_a_micro_agent_of_the_hub_calls_them_after_an_approval(sessions: S
     session = await sessions.open({"a": small()}, replies, agent=agent, confirmation="risky")
     async with session.hold_lease():
         state = await session.run()
+        while isinstance(state.pending[0], CmdRunAction):  # of the agent's context
+            await session.log.append(approval(state.pending[0], True, "", False))
+            state = await session.run()
         assert state.agent_state == "awaiting_user_confirmation"
         assert not sessions.all(MCPCallObservation)
         await session.log.append(approval(state.pending[0], True, "", False))

@@ -28,6 +28,13 @@ _PICKERS = "['date', 'time', 'month', 'week', 'datetime-local', 'range', 'color'
 _PICKED = f"element => {_PICKERS}"
 # Some fields silently drop values that are not in their format.
 _REFUSED = f"element => element.value === '' && {_PICKERS}"
+# A page may move the focus on as soon as the element has it.
+_FOCUS = """element => {
+  let taken = false;
+  element.addEventListener("focus", () => taken = true, {once: true});
+  element.focus();
+  return taken || element.getRootNode().activeElement === element;
+}"""
 _TAKES_SEVERAL = "element => element.tagName !== 'SELECT' || element.multiple"
 _FORMATS = (
     "Dates are written as 2026-12-31, times as 23:59, both as 2026-12-31T23:59, months as 2026-12, weeks as 2026-W52"
@@ -109,8 +116,7 @@ async def press(window: Window, bid: str, key_comb: str) -> None:
 async def focus(window: Window, bid: str) -> None:
     """Give an element the focus."""
     async with element(window, bid) as (target, _):
-        await target.focus()
-        if not await target.evaluate("element => element.getRootNode().activeElement === element"):
+        if not await target.evaluate(_FOCUS):
             raise DoneWrong(f"[{bid}] does not take the focus: focus a field, link or button, or click it")
 
 
