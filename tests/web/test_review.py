@@ -108,7 +108,7 @@ async def test_a_rejected_hunk_leaves_the_session_s_file_and_the_agent_is_told(
     api.until(session, "finished")
     page = await page_of(open_window, session, "?pane=changes")
     poem = page.get_by_role("region", name="Changes of poem.txt")
-    await expect(poem).to_contain_text("first 2")
+    await expect(poem).to_contain_text("last 30")  # the last part is shown
     await poem.get_by_role("button", name="Reject").last.click()
     await expect(poem).not_to_contain_text("last 30")
     await expect(poem).to_contain_text("first 2")
