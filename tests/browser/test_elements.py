@@ -104,6 +104,11 @@ async def test_a_box_that_changes_late_is_checked_and_one_that_does_not_change_i
     assert "was clicked and is still unchecked" in seen.last_action_error
 
 
+async def test_a_field_that_gives_the_focus_away_at_once_had_it(browsing: Browsing) -> None:
+    await browsing.open("data:text/html,<input id=field onfocus=\"this.blur(); document.title = 'Focused'\">")
+    assert (await browsing.do(f"focus({await browsing.bid('#field')})")).title == "Focused"
+
+
 async def test_what_covers_an_element_of_a_frame_is_told(browsing: Browsing) -> None:
     await browsing.open("frames.html")
     await browsing.js("document.body.insertAdjacentHTML('beforeend', '<div id=mask style=\"position:fixed;inset:0\">')")

@@ -152,6 +152,6 @@ def _outputs(finish: ActionTool, text: str, *, is_true: bool) -> dict[str, Any]:
     values: dict[str, Any] = {"boolean": is_true, "integer": 7, "number": 7, "array": [], "object": {}}
     outputs = ((name, schema["properties"][name]) for name in schema.get("required", ()))
     return {
-        name: spec["enum"][0] if "enum" in spec else spec.get("const", values.get(spec["type"], text))
+        name: spec["enum"][0] if "enum" in spec else spec.get("const", values.get(spec.get("type"), text))
         for name, spec in outputs
     }

@@ -31,6 +31,11 @@ class ActionTool:
         """The tool's name."""
         return self.tool.name
 
+    @property
+    def body_arguments(self) -> tuple[str, ...]:
+        """The arguments that stand between the fences of a block."""
+        return (self.body,) if isinstance(self.body, str) else self.body or ()
+
 
 def parameters(required: Sequence[str], **properties: tuple[str, str] | JsonSchema) -> JsonSchema:
     """Return the JSON schema of a tool's arguments; a property is a schema, or its (type, description)."""

@@ -41,8 +41,7 @@ def _form(tool: ActionTool) -> Iterator[str]:
     yield json.dumps(f"```{tool.name}")
     properties = tool.tool.parameters["properties"]
     required = tool.tool.parameters.get("required", ())
-    body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
-    short = [name for name in required if name not in body]
+    short = [name for name in required if name not in tool.body_arguments]
     if any(properties[name].get("type") == "array" for name in short):
         yield r'"\n{" [^\n]* "}\n```"'
         return

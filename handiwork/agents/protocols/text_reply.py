@@ -118,28 +118,20 @@ def _form(tool: ActionTool) -> str:
     if lists := [name for name in positional if arguments[name].get("type") == "array"]:
         fields = ", ".join(f'"{name}": [...]' if name in lists else f'"{name}": ...' for name in positional)
         return f"```{tool.name}\n{{{fields}}}\n```"
-    head = [name.upper() for name in positional]
-    match tool.body:
-        case str(name):
-            lines = [name.upper()]
-        case (old, new):
-            lines = ["<<<<<<< SEARCH", old.upper(), "=======", new.upper(), ">>>>>>> REPLACE"]
-        case None:
-            lines = []
-    return "\n".join([" ".join([f"```{tool.name}", *head]), *lines, "```"])
+    return block(tool, {name: name.upper() for name in (*positional, *tool.body_arguments)})
 
 
 def _positional(tool: ActionTool) -> list[str]:
     """Return the required arguments that stand after the tool's name."""
-    body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
-    return [name for name in tool.tool.parameters.get("required", ()) if name not in body]
+    return [name for name in tool.tool.parameters.get("required", ()) if name not in tool.body_arguments]
 
 
 def _options(tool: ActionTool) -> list[str]:
     """Return the arguments that may stand after the tool's name as NAME=VALUE."""
-    body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
     required = tool.tool.parameters.get("required", ())
-    return [name for name in tool.tool.parameters["properties"] if name not in body and name not in required]
+    return [
+        name for name in tool.tool.parameters["properties"] if name not in tool.body_arguments and name not in required
+    ]
 
 
 def _with_first_fence(text: str, names: Container[str]) -> str:
