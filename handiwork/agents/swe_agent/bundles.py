@@ -186,13 +186,19 @@ def find_bundle(name: str, near: Path | None, hidden: Sequence[str] = ()) -> Bun
     SWEConfigError.
     """
     path = Path(name).expanduser()
-    # Joined to a folder, an absolute path stays itself.
-    places = [parent / path for parent in (_up_to_root(near) if near is not None else [SHIPPED])]
-    folder = next((place for place in places if (place / "config.yaml").is_file()), SHIPPED / path.name)
+    found = find_file(f"{name}/config.yaml", near) if near is not None else None
+    folder = SHIPPED / path.name if found is None else found.parent
     if not (folder / "config.yaml").is_file():
         known = ", ".join(sorted(one.parent.name for one in SHIPPED.glob("*/config.yaml")))
         raise SWEConfigError(f"there is no bundle {name} with a config.yaml; shipped: {known}")
     return Bundle(folder, hidden)
+
+
+def find_file(name: str, near: Path) -> Path | None:
+    """Return the file of a path given from the folder ``near``, or from the nearest one above it that has it."""
+    # Joined to a folder, an absolute path stays itself.
+    places = [parent / Path(name).expanduser() for parent in _up_to_root(near)]
+    return next((place for place in places if place.is_file()), None)
 
 
 def _up_to_root(folder: Path) -> list[Path]:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from handiwork.agents.interface import problems_text
 from handiwork.agents.swe_agent.bundles import Bundle, BundleTool, find_bundle, read_yaml
 from handiwork.agents.swe_agent.command_filter import ToolFilterConfig
+from handiwork.agents.swe_agent.demonstrations import Demonstration, load_demonstrations
 from handiwork.agents.swe_agent.processors import HistoryProcessor
 from handiwork.agents.swe_agent.templates import SWEConfigError
 
@@ -47,8 +48,6 @@ IGNORED: Mapping[str, str] = {
     "num_workers": "a session runs one task",
     "random_delay_multiplier": "a session runs one task",
     "progress_bar": "a session runs one task",
-    "demonstrations": "trajectories are not shown; write a demonstration into demonstration_template",
-    "put_demos_in_history": "demonstrations are not shown",
     "shell_check_error_template": "bash itself reports the error",
     "disable_image_processing": "images of the task are shown to models that see",
     "propagate_env_variables": "the sandbox has no variables of the machine; pass them with --secret",
@@ -72,6 +71,8 @@ class TemplateConfig(_Part):
     instance_template: str = "{{problem_statement}}"
     strategy_template: str | None = None
     demonstration_template: str | None = None
+    demonstrations: tuple[str, ...] = ()
+    put_demos_in_history: bool = False
     next_step_template: str = "Observation: {{observation}}"
     next_step_truncated_observation_template: str = (
         "Observation: {{observation[:max_observation_length]}}\n[{{elided_chars}} characters left out: use a command "
@@ -141,6 +142,14 @@ class SWEConfig(_Part):
         return found
 
     @cached_property
+    def demonstrations(self) -> list[Demonstration]:
+        """The demonstrations, in their order. Raises SWEConfigError."""
+        templates, near = self.templates, self.file.parent if self.file is not None else Path.cwd()
+        if templates.demonstrations and not (templates.demonstration_template or templates.put_demos_in_history):
+            raise SWEConfigError("demonstrations need a demonstration_template, or put_demos_in_history")
+        return load_demonstrations(templates.demonstrations, near)
+
+    @cached_property
     def commands(self) -> list[BundleTool]:
         """The tools of all bundles. Raises SWEConfigError for two of one name."""
         tools = [tool for bundle in self.bundles for tool in bundle.tools]
@@ -173,7 +182,7 @@ def load_config(path: Path) -> SWEConfig:
         config = SWEConfig.model_validate({**top, "file": path.resolve(), "ignored": ignored})
     except ValidationError as error:
         raise SWEConfigError(f"{path}: {problems_text(error)}") from None
-    _ = config.commands
+    _ = config.commands, config.demonstrations
     return config
 
 

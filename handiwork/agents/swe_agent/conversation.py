@@ -39,7 +39,7 @@ _GUARDED = re.compile(r"^Your (?:proposed )?edit has introduced new|^Your change
 _SYNTAX = re.compile(r"bash: (?:eval: )?(?:line \d+: )?(?:syntax error|unexpected EOF)")
 
 _DEMONSTRATION = re.compile(r"\{\{\s*demonstration\b")
-"""A template for demonstrations that are trajectories, which are not shown."""
+"""A template that needs a demonstration; without one it is left out."""
 
 
 REPLIES = CmdRunAction | MCPToolsAction | MCPCallAction | AgentThinkAction
@@ -146,7 +146,7 @@ def messages(
     def build_head(*_: object) -> list[Message]:
         return writer.head(vision)
 
-    *system, task = cache.get_or_build("head", (reply_form, state.task, docs, vision), build_head)
+    *system, task = cache.get_or_build("head", (form, reply_form, state.task, docs, vision), build_head)
     result = [*system, *convention_messages(state, cache, capabilities.window), task]
     number = -1
     for step in steps:
@@ -168,6 +168,7 @@ class _TemplateWriter:
     def __init__(self, state: State, config: SWEConfig, form: str, reply_form: str, limit: int) -> None:
         self._state, self._config, self._limit = state, config, limit
         self._templates: TemplateConfig = config.templates
+        self._form, self._demonstrations = form, config.demonstrations
         docs = "\n".join(tool.docs(config.variables) for tool in config.commands) + docs_of(state)
         self._constants = {
             **config.variables,
@@ -181,16 +182,27 @@ class _TemplateWriter:
         }
 
     def head(self, vision: bool) -> list[Message]:
-        """Return the system message, and the task."""
+        """Return the system message, the demonstrations and the task."""
         variables = first_variables(self._state, self._config)
-        names = ("demonstration_template", "instance_template", "strategy_template")
-        parts = [getattr(self._templates, name) for name in names]
-        shown = [part for part in parts if part and not _DEMONSTRATION.search(part)]
-        text = "\n\n".join(filter(None, (self._render(part, variables).strip() for part in shown)))
+        templates = self._templates
+        demonstration = templates.demonstration_template or ""
+        earlier: list[Message] = []
+        shown: list[str] = []
+        if templates.put_demos_in_history:
+            native = self._form == "function_calling"
+            earlier = [one for each in self._demonstrations for one in each.messages(native=native)]
+        elif _DEMONSTRATION.search(demonstration):
+            texts = [each.text for each in self._demonstrations]
+            shown = [self._render(demonstration, {**variables, "demonstration": text}) for text in texts]
+        else:
+            shown = [self._render(demonstration, variables)]
+        shown += [self._render(templates.instance_template, variables)]
+        shown += [self._render(templates.strategy_template or "", variables)]
+        text = "\n\n".join(filter(None, map(str.strip, shown)))
         task = next((a for a, _ in self._state.history if isinstance(a, MessageAction) and a.source == "user"), None)
         images = task.images if task is not None and vision else ()
         system = Message.text("system", self._render(self._templates.system_template, variables).strip())
-        return [*([system] if system.content else []), Message("user", (Part(text=text), *images))]
+        return [*([system] if system.content else []), *earlier, Message("user", (Part(text=text), *images))]
 
     def output(self, step: SWEStep) -> str:
         """Return the text of a reply's outcome, without its frame."""

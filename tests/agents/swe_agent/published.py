@@ -6,6 +6,7 @@ the PYTHONPATH that install.sh exports, call flake8, and read an edit's text fro
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 EXPORT = """\
@@ -260,6 +261,7 @@ agent:
     instance_template: "ISSUE:\\n{{problem_statement}}\\n(Open file: {{open_file}})"
     next_step_template: "{{observation}}\\n(Open file: {{open_file}})\\n(Current directory: {{working_dir}})\\nbash-$"
     next_step_no_output_template: "no output\\nbash-$"
+    demonstration_template: "A DEMONSTRATION:\\n{{demonstration}}\\nEND"
     demonstrations: [trajectories/some.traj]
   tools:
     env_variables: {WINDOW: 100, OVERLAP: 2}
@@ -277,6 +279,29 @@ agent:
 """
 
 
+TRAJECTORY = {
+    "trajectory": [],
+    "history": [
+        {"role": "system", "content": "A system message.", "agent": "main", "message_type": "system_prompt"},
+        {"role": "user", "content": "Mend old.py.", "agent": "main", "message_type": "observation"},
+        {
+            "role": "assistant",
+            "content": "I open it.",
+            "thought": "I open it.",
+            "action": "open old.py",
+            "agent": "main",
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "open", "arguments": '{"path": "old.py"}'}}
+            ],
+        },
+        {"role": "tool", "content": [{"type": "text", "text": "1:x = 1"}], "tool_call_ids": ["call_1"]},
+        {"role": "assistant", "content": "Done.\n```\nsubmit\n```", "action": "submit"},
+    ],
+    "info": {"exit_status": "submitted"},
+}
+"""A trajectory in the shape of SWE-agent's ``.traj`` files."""
+
+
 def write_published(folder: Path, form: str) -> Path:
     """Write the bundles and a configuration in the places of SWE-agent's repository; return the configuration."""
     for name, config in CONFIGS.items():
@@ -288,6 +313,8 @@ def write_published(folder: Path, form: str) -> Path:
         file.write_text(text)
         file.chmod(0o644)
     (folder / "config").mkdir()
+    (folder / "trajectories").mkdir()
+    (folder / "trajectories/some.traj").write_text(json.dumps(TRAJECTORY))
     file = folder / "config/published.yaml"
     file.write_text(CONFIGURATION.replace("FORM", form))
     return file

@@ -58,7 +58,7 @@ def test_keys_without_effect_are_listed(tmp_path: Path) -> None:
 agent:
   model: {name: x}
   action_sampler: {type: ask_colleagues}
-  templates: {put_demos_in_history: true, demonstrations: [a.traj], disable_image_processing: false}
+  templates: {shell_check_error_template: x, disable_image_processing: false}
   tools: {propagate_env_variables: [KEY]}
   history_processors: [{type: image_parsing}, {type: closed_window}]
 env: {deployment: {image: x}}
@@ -66,8 +66,7 @@ env: {deployment: {image: x}}
     config = load_config(write(tmp_path, text))
     assert sorted(note.partition(": ")[0] for note in config.ignored) == [
         *("agent.action_sampler", "agent.history_processors.image_parsing", "agent.model"),
-        *("agent.templates.demonstrations", "agent.templates.put_demos_in_history"),
-        *("agent.tools.propagate_env_variables", "env"),
+        *("agent.templates.shell_check_error_template", "agent.tools.propagate_env_variables", "env"),
     ]
     assert [processor.type for processor in config.history_processors] == ["closed_window"]
 
@@ -80,6 +79,15 @@ env: {deployment: {image: x}}
         ("agent: {type: retry}", "type: Input should be 'default'"),
         ("agent: {tools: {parse_function: {type: edit_format}}}", "parse_function.type: Input should be 'auto'"),
         ("agent: {history_processors: [{type: other}]}", "history_processors"),
+        ("agent: {templates: {demonstrations: [a.traj]}}", "need a demonstration_template, or put_demos_in_history"),
+        (
+            "agent: {templates: {demonstrations: [a.traj], put_demos_in_history: true}}",
+            "there is no demonstration a.traj near ",
+        ),
+        (
+            "agent: {templates: {demonstrations: [mine.yaml], put_demos_in_history: true}}",
+            "mine.yaml is no trajectory of SWE-agent: history: Field required",
+        ),
         ("agents: {}", "unknown key agents"),
         ("[]", "must hold keys"),
         ("a: [", "cannot be read"),

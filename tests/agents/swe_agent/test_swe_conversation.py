@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
 
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.agents.swe_agent import FUNCTION_FORM, TEXT_FORM
-from handiwork.agents.swe_agent.config import default_config
+from handiwork.agents.swe_agent.config import default_config, load_config
 from handiwork.agents.swe_agent.conversation import messages
 from handiwork.agents.swe_agent.install import InstallToolsAction, InstallToolsObservation
 from handiwork.events.action import CmdRunAction, MessageAction
@@ -16,6 +19,7 @@ from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.llm.types import Message
 from tests.agents.states import check_golden, reply, shown, state_of, task
+from tests.agents.swe_agent.published import TRAJECTORY
 
 CONFIG = default_config()
 
@@ -79,6 +83,28 @@ def test_every_call_has_its_answer_after_a_change_of_the_model() -> None:
     assert "I go on.\n```\nopen a.py\n```" in shown(text)
     native = messages(history(native=False), CONFIG, MessageCache(), "function_calling", FUNCTION_FORM, limit=16_000)
     assert not any(message.tool_calls or message.role == "tool" for message in native)
+
+
+@pytest.mark.parametrize("name", ["demo.traj", "demo.yaml"])
+def test_demonstrations_stand_as_messages_before_the_task(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(json.dumps(TRAJECTORY))
+    templates = f"{{system_template: You work., put_demos_in_history: true, demonstrations: [{name}]}}"
+    (tmp_path / "mine.yaml").write_text(f"agent: {{templates: {templates}}}")
+    config = load_config(tmp_path / "mine.yaml")
+
+    def read(form: str) -> Sequence[Message]:
+        return messages(state_of(task("Mend a.py.")), config, MessageCache(), form, "", limit=16_000)
+
+    text = read("thought_action")
+    assert [message.role for message in text] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert "I open it.\n```\nopen old.py\n```" in shown(text)
+    native = read("function_calling")
+    assert [message.role for message in native] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert native[2].tool_calls[0].name == "open"
+    assert native[3].tool_call_id == native[2].tool_calls[0].id
+    for conversation in (text, native):
+        assert "A system message" not in shown(conversation)
+        assert shown(conversation[-1:]).rstrip().endswith("Mend a.py.")
 
 
 def test_messages_stay_the_same_objects() -> None:

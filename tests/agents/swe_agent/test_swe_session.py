@@ -392,6 +392,9 @@ def test_bundles_as_swe_agent_publishes_them_run_unchanged(tmp_path: Path, form:
     assert result.outcome == "finished", result.state.last_error
     for number, (_, line, expected) in enumerate(steps, 1):
         assert expected in text_of(model.requests[number][-1]), line
+    first = text_of(model.requests[0][-1])
+    assert "A DEMONSTRATION:\nMend old.py.\nI open it.\n```\nopen old.py\n```\n1:x = 1\nDone." in first
+    assert "A system message" not in first
     refused, made, checked = (text_of(model.requests[number][-1]) for number in (-3, -2, -1))
     assert "- E999" in refused or "- F821" in refused
     assert f"5:{RIGHT}\n" in made
