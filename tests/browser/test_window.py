@@ -98,6 +98,13 @@ async def test_a_server_that_answers_slowly_is_waited_for_longer_than_an_element
     assert (await browsing.do(f"press({await browsing.bid('input')}, 'Enter')")).title == "Slow"
 
 
+async def test_a_page_that_never_finishes_loading_is_waited_for_once(browsing: Browsing) -> None:
+    warning = "[The page had not finished loading after 10 s.]"
+    assert (await browsing.open("waiting.html?seconds=60")).text.startswith(warning)
+    assert warning not in (await browsing.do(f"click({await browsing.bid('button')})")).text
+    assert (await browsing.open("waiting.html?seconds=1")).title == "Loaded"
+
+
 async def test_new_tabs_become_the_one_shown(browsing: Browsing) -> None:
     await browsing.open("tabs.html")
     link, button, swap = await browsing.bid("a"), await browsing.bid("button"), await browsing.bid("a:last-of-type")

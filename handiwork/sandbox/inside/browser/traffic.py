@@ -33,6 +33,8 @@ class Traffic:
     def __init__(self, context: BrowserContext) -> None:
         self._open: set[Request] = set()
         self._changed = asyncio.Event()
+        self._unfinished: set[Page] = set()
+        """Pages whose present document was waited for, in vain: no action waits for it again."""
         self.failure = ""
         """The reason why a page could not be reached since ``begin``, in words."""
         self.status = ""
@@ -59,10 +61,13 @@ class Traffic:
             if state is None:
                 return False
             elapsed = loop.time() - start
-            loading = state != "complete" or any(request.resource_type == "document" for request in self._open)
+            loading = state != "complete" and current not in self._unfinished
+            loading = loading or any(request.resource_type == "document" for request in self._open)
             if not loading and (not self._open or elapsed > FETCHING):
                 return True
             if elapsed > LOADING:
+                if state in ("loading", "interactive"):
+                    self._unfinished.add(current)
                 return False
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), _PAUSE)
@@ -73,6 +78,8 @@ class Traffic:
             self._open.add(request)
             if _of_page(request):
                 self.failure = self.status = ""
+                with contextlib.suppress(PlaywrightError):  # the page of a new tab, which does not exist yet
+                    self._unfinished.discard(request.frame.page)
 
     def _on_response(self, response: Response) -> None:
         if response.status >= 400 and _of_page(response.request):
