@@ -120,6 +120,17 @@ async def test_new_tabs_become_the_one_shown(browsing: Browsing) -> None:
     assert "there is no tab 9" in (await browsing.attempt("tab_focus(9)")).last_action_error
 
 
+async def test_a_new_tab_whose_page_cannot_be_loaded_is_shown_at_once(browsing: Browsing) -> None:
+    await browsing.open("index.html")
+    link = "<a id=nowhere target=_blank href='http://127.0.0.1:9999/'>Nowhere</a>"
+    await browsing.js(f"document.body.insertAdjacentHTML('afterbegin', `{link}`)")
+    await browsing.do("noop()")
+    seen = await browsing.attempt(f"click({await browsing.bid('#nowhere')})")
+    assert "nothing listens there" in seen.last_action_error
+    assert (len(seen.open_pages), seen.active_page) == (2, 1)
+    assert "Shop" in (await browsing.do("tab_close()")).title
+
+
 async def test_after_the_last_tab_there_is_a_blank_one(browsing: Browsing) -> None:
     await browsing.open("index.html")
     seen = await browsing.do("new_tab()")

@@ -12,9 +12,9 @@ from playwright.async_api import Error as PlaywrightError
 
 from .explain import network_failure
 
-LOADING, FETCHING, STUCK = 10.0, 3.0, 5.0
-"""Seconds in which a page should have loaded, in which its scripts' requests should be answered, and after which a
-page that does not respond counts as stuck.
+LOADING, FETCHING, STUCK, APPEARING = 10.0, 3.0, 5.0, 1.0
+"""Seconds in which a page should have loaded, in which its scripts' requests should be answered, after which a page
+that does not respond counts as stuck, and in which a tab appears whose page could not be loaded.
 """
 
 _WAITED_FOR = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
@@ -35,6 +35,8 @@ class Traffic:
         self._changed = asyncio.Event()
         self._unfinished: set[Page] = set()
         """Pages whose present document was waited for, in vain: no action waits for it again."""
+        self._tab_due = 0.0
+        """The time of the event loop until which a new tab may still appear."""
         self.failure = ""
         """The reason why a page could not be reached since ``begin``, in words."""
         self.status = ""
@@ -43,6 +45,7 @@ class Traffic:
         context.on("response", self._on_response)
         context.on("requestfinished", self._on_finished)
         context.on("requestfailed", self._on_failed)
+        context.on("page", self._on_page)
 
     def begin(self) -> None:
         """Forget earlier requests, so that only those of an action are waited for."""
@@ -63,7 +66,8 @@ class Traffic:
             elapsed = loop.time() - start
             loading = state != "complete" and current not in self._unfinished
             loading = loading or any(request.resource_type == "document" for request in self._open)
-            if not loading and (not self._open or elapsed > FETCHING):
+            appearing = loop.time() < self._tab_due
+            if not loading and not appearing and (not self._open or elapsed > FETCHING):
                 return True
             if elapsed > LOADING:
                 if state in ("loading", "interactive"):
@@ -78,8 +82,8 @@ class Traffic:
             self._open.add(request)
             if _of_page(request):
                 self.failure = self.status = ""
-                with contextlib.suppress(PlaywrightError):  # the page of a new tab, which does not exist yet
-                    self._unfinished.discard(request.frame.page)
+                if (frame := _frame(request)) is not None:
+                    self._unfinished.discard(frame.page)
 
     def _on_response(self, response: Response) -> None:
         if response.status >= 400 and _of_page(response.request):
@@ -96,6 +100,12 @@ class Traffic:
         # Downloads and superseded navigations are reported as aborted too.
         if _of_page(request) and request.failure and "ERR_ABORTED" not in request.failure:
             self.failure = network_failure(request.url, request.failure)
+            if _frame(request) is None:
+                self._tab_due = asyncio.get_running_loop().time() + APPEARING
+
+    def _on_page(self, _: Page) -> None:
+        self._tab_due = 0.0
+        self._changed.set()
 
 
 async def responds(page: Page) -> bool:
@@ -118,8 +128,13 @@ def _of_page(request: Request) -> bool:
     """Return whether the request is for a page, not for a part of one."""
     if not request.is_navigation_request():
         return False
+    frame = _frame(request)
+    return frame is None or frame.parent_frame is None
+
+
+def _frame(request: Request) -> Frame | None:
+    """Return the frame of a request, None for the page of a new tab, which does not exist yet."""
     try:
-        frame: Frame = request.frame
+        return request.frame
     except PlaywrightError:
-        return True  # the page of a new tab, which does not exist yet
-    return frame.parent_frame is None
+        return None
