@@ -32,6 +32,9 @@ _T = TypeVar("_T")
 
 _HURRY = 0.5  # seconds for an observation after an interrupt
 _SILENT = frozenset({"send_msg_to_user", "report_infeasible"})
+_ASKS_FOR_FILE = (
+    "The page asks for a file, and none was chosen: upload_file(bid, file) on that element chooses one."
+)
 _INTERRUPTED = "interrupted: what was done until then stays, the rest was not run"
 
 
@@ -214,7 +217,8 @@ async def _perform(window: Window, calls: list[PrimitiveCall]) -> tuple[str, str
             rest = " What follows it was not run." if number < len(calls) else ""
             return f"{position}{_cut(call.text, 200)}: {problem}.{rest}", window.traffic.status
     warning = "" if quiet else f"The page had not finished loading after {LOADING:.0f} s."
-    return "", window.traffic.status or warning
+    asked = _ASKS_FOR_FILE if window.asks_for_file else ""
+    return "", window.traffic.status or warning or asked
 
 
 async def _run(window: Window, call: PrimitiveCall) -> bool:

@@ -38,6 +38,8 @@ class Window:
         """The text typed into the dialog."""
         self.messages: list[str] = []
         self.infeasible = ""
+        self.asks_for_file = False
+        """Whether the last call opened a file chooser, in which it chose nothing."""
         self._active: Page | None = None
         self._dialogs: list[Dialog] = []
         self._dialog_event = asyncio.Event()
@@ -104,6 +106,7 @@ class Window:
         Exceptions of the action are raised.
         """
         self.traffic.begin()
+        self.asks_for_file = False
         self._action = asyncio.ensure_future(action)
         if not await self._until_dialog(self._action):
             return True
@@ -186,9 +189,12 @@ class Window:
         page.on("crash", self._on_crash)
         # Playwright asks Chromium for these events while someone listens. A click right after the first listener is
         # faster than the request, and its file chooser is lost.
-        page.on("filechooser", _ignore)
+        page.on("filechooser", self._on_file_chooser)
         page.on("framenavigated", lambda _: self._close_if_without_page(page))
         self._close_if_without_page(page)
+
+    def _on_file_chooser(self, _: FileChooser) -> None:
+        self.asks_for_file = True
 
     def _close_if_without_page(self, page: Page) -> None:
         """Close a tab that a download opened: without a screen Chromium does not, and the tab never responds."""
@@ -271,7 +277,3 @@ def drop_exception(task: asyncio.Future[Any]) -> None:
     """Retrieve the exception of an abandoned task, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
-
-
-def _ignore(_: FileChooser) -> None:
-    pass

@@ -211,6 +211,7 @@ async def upload_file(window: Window, bid: str, file: str | list[str]) -> None:
                 raise
             raise DoneWrong(f"[{bid}] does not ask for a file when it is clicked") from None
         await (await chooser.value).set_files(paths)
+        window.asks_for_file = False
 
 
 def workspace_files(window: Window, file: str | list[str]) -> list[str]:

@@ -148,6 +148,7 @@ async def mouse_upload_file(window: Window, x: float, y: float, file: str | list
     except PlaywrightError as error:
         raise DoneWrong(f"a click at {x}, {y} does not ask for a file: {failure(error)}") from None
     await (await chooser.value).set_files(paths)
+    window.asks_for_file = False
 
 
 async def keyboard_down(window: Window, key: str) -> None:
