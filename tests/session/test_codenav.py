@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,21 @@ def test_the_response_has_output_variables_and_faults(shop: Path) -> None:
     assert cut.endswith("... (4890 characters)")
     assert len(cut) < 3_000
     assert gone.endswith("NEW AND CHANGED VARIABLES:\nother is deleted")
+
+
+@pytest.mark.slow
+def test_types_are_checked_where_the_project_has_mypy(shop: Path) -> None:
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "venv", "-q", "--python", sys.executable, shop / ".venv"], check=True)
+    subprocess.run([uv, "pip", "install", "-q", "--python", shop / ".venv", "mypy"], check=True)
+    first, second = run_code(
+        shop,
+        "from shop.tax import value_added_tax\nrate = '19 %'",
+        "tax = value_added_tax(100)\nif tax < 0:\n    value_added_tax(100, rate)",
+    )
+    assert "STATIC CHECKS" not in first
+    wrong = 'line 3: Argument 2 to "value_added_tax" has incompatible type "str"; expected "float"'
+    assert second.endswith(f"NEW AND CHANGED VARIABLES:\ntax = 19.0\n\nSTATIC CHECKS:\n{wrong}")
 
 
 @pytest.mark.slow
