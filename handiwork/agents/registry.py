@@ -91,7 +91,7 @@ def _find_micro(name: str, catalog: MicroCatalog | None) -> type[Agent]:
         if full in catalog.agents:
             return agent_class(catalog.agents[full], _find_class)
     lines = [f"there is no agent {name!r}; installed: {_names([*installed(), *catalog.agents])}; {OWN_AGENT}"]
-    raise AgentNotFoundError("\n".join([*lines, *catalog.problems]))
+    raise AgentNotFoundError("\n".join([*lines, *map(str, catalog.problems)]))
 
 
 def _names(names: Iterable[str]) -> str:

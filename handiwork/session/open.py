@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from handiwork.agents.base import Agent
-from handiwork.agents.micro.catalog import MicroCatalog, read_catalog
+from handiwork.agents.micro.catalog import CatalogProblem, MicroCatalog, read_catalog
 from handiwork.agents.registry import find
 from handiwork.context.discovery import accepted_agents, of_repository
 from handiwork.context.trust import Trust
@@ -159,9 +159,10 @@ def catalog_of(config: SessionConfig, workspace: Path, data: Path, watch: Observ
     findings = of_repository(source, Trust(data), copy=workspace)
     catalog = read_catalog(accepted_agents(findings, source))
     for problem in catalog.problems:
-        watch(Status(problem))
+        watch(Status(str(problem)))
     # The session itself reports conventions that are not accepted; here they explain why an agent is not found.
-    catalog.problems.extend(f"{one.convention.path}: {one.why}" for one in findings if one.state != "on request")
+    waiting = [one for one in findings if one.state != "on request"]
+    catalog.problems.extend(CatalogProblem(one.convention.path, 0, one.why) for one in waiting)
     return catalog
 
 

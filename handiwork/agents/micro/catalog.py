@@ -6,6 +6,7 @@ import importlib.util
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -33,8 +34,20 @@ LONGEST = 100_000
 """Bytes of the largest file."""
 
 
+@dataclass(frozen=True)
+class CatalogProblem:
+    """The reason why a file, or the package ``source``, has no agent; ``line`` is that of the file, 0 for a package."""
+
+    source: str
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}: {self.why}" if self.line else f"{self.source}: {self.why}"
+
+
 class MicroCatalog:
-    """The valid files, by name. ``problems`` has a line for each broken one that was parsed.
+    """The valid files, by name. ``problems`` has each broken one that was parsed.
 
     ``packages`` tells the package of a file, "" for the user's and the repository's. Agents added with ``later`` are
     parsed at the first lookup of an agent, because most sessions need none.
@@ -42,7 +55,7 @@ class MicroCatalog:
 
     def __init__(self) -> None:
         self.packages: dict[Path, str] = {}
-        self.problems: list[str] = []
+        self.problems: list[CatalogProblem] = []
         self._agents: dict[str, MicroFile] = {}
         self._knowledge: dict[str, MicroFile] = {}
         self._later: list[tuple[Path, str, str]] = []
@@ -81,7 +94,7 @@ class MicroCatalog:
             elif known.path.parent == path.parent:
                 raise micro.error(("name",), f"{known.path.name} has the name {micro.name} as well: rename one")
         except MicroFileError as error:
-            self.problems.append(str(error))
+            self.problems.append(CatalogProblem(str(error.path), error.line, error.problem))
 
     @cached_property
     def _reserved(self) -> set[str]:
@@ -109,7 +122,7 @@ def read_file(path: Path) -> MicroFile:
     problems = MicroCatalog()
     text = _text(path, problems)
     if text is None:
-        raise MicroFileError(path, 1, problems.problems[0].split(":1: ", 1)[1])
+        raise MicroFileError(path, 1, problems.problems[0].why)
     return parse(path, text)
 
 
@@ -122,7 +135,7 @@ def _packages(catalog: MicroCatalog) -> Iterator[tuple[str, Path]]:
             spec = None
         if spec is None or not spec.submodule_search_locations:
             problem = f"the entry point {point.name} names {point.value}, which is no package that can be imported"
-            catalog.problems.append(f"{point.dist.name if point.dist else point.name}: {problem}")
+            catalog.problems.append(CatalogProblem(point.dist.name if point.dist else point.name, 0, problem))
             continue
         yield from ((point.dist.name if point.dist else "", Path(path)) for path in spec.submodule_search_locations)
 
@@ -143,5 +156,5 @@ def _text(path: Path, catalog: MicroCatalog) -> str | None:
         problem = str(error)
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
-    catalog.problems.append(f"{path}:1: {problem}")
+    catalog.problems.append(CatalogProblem(str(path), 1, problem))
     return None

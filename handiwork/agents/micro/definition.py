@@ -44,6 +44,7 @@ class MicroFileError(HandiworkError):
 
     def __init__(self, path: Path, line: int, problem: str) -> None:
         super().__init__(f"{path}:{line}: {problem}")
+        self.path, self.line, self.problem = path, line, problem
 
 
 def _as_list(value: object) -> object:

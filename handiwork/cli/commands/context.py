@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -85,7 +84,7 @@ def _with_catalog(findings: Sequence[ContextFinding], workspace: Path) -> list[C
     accepted = accepted_agents(findings, workspace)
     catalog = read_catalog(accepted)
     usable = [*catalog.agents.values(), *catalog.knowledge.values()]
-    broken = dict(_broken(problem) for problem in catalog.problems)
+    broken = {one.source: f"line {one.line}: {one.why}" if one.line else one.why for one in catalog.problems}
     checked: list[ContextFinding] = []
     for finding in findings:
         path = Path(os.path.normpath(workspace / finding.convention.path))
@@ -105,13 +104,6 @@ def _with_catalog(findings: Sequence[ContextFinding], workspace: Path) -> list[C
     for path, why in broken.items():
         checked.append(ContextFinding(Convention("agent", "user", path, problem=why), "left out", why))
     return checked
-
-
-def _broken(problem: str) -> tuple[str, str]:
-    """Return the path and the mistake in a catalog's line about a broken file, or about a package."""
-    match = re.fullmatch(r"(.+?\.md):(\d+: .*)", problem, re.DOTALL)
-    source, _, why = problem.partition(": ")
-    return (match[1], f"line {match[2]}") if match else (source, why)
 
 
 def _lines(findings: Sequence[ContextFinding], workspace: Path) -> Iterator[Text]:

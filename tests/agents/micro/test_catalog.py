@@ -70,7 +70,7 @@ def test_another_package(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     catalog = read_catalog()
     assert catalog.agents["TheirAgent"].path == site / "their_agents/TheirAgent.md"
     assert catalog.packages[catalog.agents["TheirAgent"].path] == "theirs"
-    assert any("broken: the entry point broken names their_agents.nothing" in each for each in catalog.problems)
+    assert any("broken: the entry point broken names their_agents.nothing" in str(each) for each in catalog.problems)
     sys.modules.pop("their_agents", None)
 
 
@@ -93,7 +93,7 @@ def test_broken_files_are_told_and_the_others_work(user: Path) -> None:
     (user / "twice.md").write_text("---\nname: Good\n---\nx\n")
     catalog = read_catalog()
     assert "Good" in catalog.agents
-    assert [problem.removeprefix(f"{user}/") for problem in catalog.problems] == [
+    assert [str(problem).removeprefix(f"{user}/") for problem in catalog.problems] == [
         "CodeActAgent.md:2: CodeActAgent is an agent in Python: take another name",
         "bytes.md:1: it is not UTF-8 text",
         "folder.md:1: it cannot be read: Is a directory",

@@ -76,7 +76,7 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
         words = f"knowledge for the words {', '.join(piece.keys.triggers)}  ({piece.path})"
         console.print(Text.assemble((f"{piece.name:24}", "bold"), plain(words)), soft_wrap=True)
     for problem in catalog.problems:
-        console.print(Text(f"not loaded: {plain(problem)}", "yellow"), soft_wrap=True)
+        console.print(Text(f"not loaded: {plain(str(problem))}", "yellow"), soft_wrap=True)
     for finding in repository:
         if finding.state != "on request":
             line = f"not loaded: {one_line(finding.convention.path)}: {one_line(finding.why)}"

@@ -32,9 +32,7 @@ _T = TypeVar("_T")
 
 _HURRY = 0.5  # seconds for an observation after an interrupt
 _SILENT = frozenset({"send_msg_to_user", "report_infeasible"})
-_ASKS_FOR_FILE = (
-    "The page asks for a file, and none was chosen: upload_file(bid, file) on that element chooses one."
-)
+_ASKS_FOR_FILE = "The page asks for a file, and none was chosen: upload_file(bid, file) on that element chooses one."
 _INTERRUPTED = "interrupted: what was done until then stays, the rest was not run"
 
 
