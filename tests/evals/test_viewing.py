@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,16 @@ pytestmark = pytest.mark.slow
 def plan_of(folder: Path, *replies: dict[str, object], ids: tuple[str, ...] = ("sum-1", "sum-2")) -> RunPlan:
     model = script(folder / "model.jsonl", *replies)
     return asyncio.run(planned(sums(folder / "data", *ids), model))
+
+
+NUMBERS = "".join(f"{number}\n" for number in range(1, 100_001)).encode()
+"""An output that is too long for an event."""
+
+
+def blobs_of(api: Api, events: Sequence[dict[str, Any]]) -> list[bytes]:
+    """The blobs that the events refer to."""
+    digests = [digest for event in events if (digest := event.get("blob"))]
+    return [api.http.get(f"/api/blobs/{digest}").raise_for_status().content for digest in digests]
 
 
 @contextmanager
@@ -53,6 +64,15 @@ def test_a_run_has_its_rollouts_with_expected_and_given_answers_and_their_events
         assert [one["id"] for one in api.get("/api/evaluation", session=row["session"])["rollouts"]] == ["sum-1"]
 
 
+def test_the_pictures_and_long_outputs_of_a_rollout_outlive_its_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    asyncio.run(finished(out, plan_of(tmp_path, bash("seq 100000"), finish("4"))))
+    with viewed(tmp_path, out) as api:
+        for row in api.get("/api/evaluation")["rollouts"]:
+            assert blobs_of(api, api.events(f"/api/sessions/{row['session']}")) == [NUMBERS]
+    assert len([*out.glob("blobs/*/*")]) == 1, "the same output is kept once"
+
+
 def test_rollouts_can_only_be_read(tmp_path: Path) -> None:
     out = tmp_path / "out"
     asyncio.run(finished(out, plan_of(tmp_path, ids=("sum-1",))))
@@ -78,7 +98,7 @@ def test_a_server_of_sessions_shows_no_run(tmp_path: Path) -> None:
 def test_a_rollout_under_way_is_followed_to_its_end(tmp_path: Path) -> None:
     """Its events come while it works; then the same session has the rest, and the result."""
     out, gate = tmp_path / "out", 2.0
-    plan = plan_of(tmp_path, bash("cat sum.txt"), {**finish("5"), "delay": gate}, ids=("sum-1",))
+    plan = plan_of(tmp_path, bash("seq 100000"), {**finish("5"), "delay": gate}, ids=("sum-1",))
     out.mkdir()
     manifest.write(out, plan.manifest)
     with viewed(tmp_path, out) as api:
@@ -92,7 +112,10 @@ def test_a_rollout_under_way_is_followed_to_its_end(tmp_path: Path) -> None:
                 return next((row for row in rows if row["status"] == "running" and row["steps"]), None)
 
             row = await asyncio.to_thread(until, running, "a running rollout")
-            events = await asyncio.to_thread(api.events, f"/api/sessions/{row['session']}")
+            session = f"/api/sessions/{row['session']}"
+            output = await asyncio.to_thread(until, lambda: blobs_of(api, api.events(session)), "a long output")
+            assert output == [NUMBERS]
+            events = await asyncio.to_thread(api.events, session)
             await run
             return row, len(events)
 

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import time
 import traceback
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from handiwork.events.record import CompletionEvent, Usage
 from handiwork.llm import create as llms
 from handiwork.llm.errors import LLMError
 from handiwork.llm.types import LLM, Message
+from handiwork.log.blobs import digests_in
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create
@@ -44,6 +45,9 @@ ANSWERABLE = frozenset({"finished", "rejected", "awaiting_user_input"})
 
 TITLE = "task"
 """The title of every rollout's session."""
+
+LARGEST_BLOB = 10_000_000
+"""Bytes of the largest picture or output that is kept beside a trajectory."""
 
 MALFORMED = 3
 """The number of malformed replies at the end that makes the format the cause of the failure."""
@@ -70,10 +74,11 @@ class RolloutJob:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRollout:
-    """An executed rollout, and its trajectory: the events of its session as JSON lines."""
+    """An executed rollout, and its trajectory: the events of its session as JSON lines, and their blobs by digest."""
 
     result: Result
     trajectory: str
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 class SideModel:
@@ -132,7 +137,7 @@ async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             break
         await asyncio.sleep(PAUSE * 3 ** (attempt - 1))
     totals = {"attempts": attempt, **spent, "seconds": time.monotonic() - began}
-    return FinishedRollout(done.result.model_copy(update=totals), done.trajectory)
+    return replace(done, result=done.result.model_copy(update=totals))
 
 
 def file_name(instance: str) -> str:
@@ -168,10 +173,18 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             events = await opened.log.read()
             calls = sum(isinstance(event, CompletionEvent) for event in events)
             fields |= {**_cost_fields(opened.state, models), "calls": calls}
-            return FinishedRollout(result.model_copy(update=fields), "".join(f"{to_json(event)}\n" for event in events))
+            trajectory = "".join(f"{to_json(event)}\n" for event in events)
+            return FinishedRollout(result.model_copy(update=fields), trajectory, await _blobs(store, trajectory))
     except Exception as error:  # noqa: BLE001 - one rollout never ends a run; its result has the error
         outcome, why = _blame(error)
         return FinishedRollout(result.model_copy(update={"outcome": outcome, "why": why}), "")
+
+
+async def _blobs(store: Store, trajectory: str) -> dict[str, bytes]:
+    """Return the blobs that events of the trajectory refer to, without those larger than LARGEST_BLOB."""
+    listed = await asyncio.to_thread(store.blobs.listed, digests_in([trajectory]))
+    small = [digest for digest, state in listed.items() if state.size <= LARGEST_BLOB]
+    return {digest: await store.blobs.get(digest) for digest in small}
 
 
 async def _result_fields(

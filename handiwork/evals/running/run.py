@@ -21,9 +21,13 @@ from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
 from handiwork.evals.running.results import INFRASTRUCTURE, RETRIED_ON_RESUME, Result, Results
 from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, file_name, roll_out
+from handiwork.log.blobs import Blobs
+from handiwork.log.redaction.redactor import Redactor
 from handiwork.paths import lock
 
-TRAJECTORIES = "trajectories"
+TRAJECTORIES, BLOBS = "trajectories", "blobs"
+"""The folders of a run's trajectories, and of the pictures and long outputs that their events refer to."""
+
 LEAST_FREE = 1 << 30
 """Bytes that stay free on the disk of a run's folder."""
 
@@ -53,7 +57,7 @@ class RunStoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The limits of the whole run: ``cost`` in USD, ``disk`` in bytes of trajectories; None means no cap."""
+    """The limits of the whole run: ``cost`` in USD, ``disk`` in bytes of trajectories and blobs; None means no cap."""
 
     cost: float | None = None
     disk: int | None = None
@@ -84,7 +88,9 @@ class Run:
         self.results = Results(out)
         self._out, self._manifest, self._benchmark = out, manifest, benchmark
         self._instances, self._caps, self._finished = instances, caps, finished
-        self._bytes = sum(file.stat().st_size for file in (out / TRAJECTORIES).glob("*"))
+        self._blobs = Blobs(out / BLOBS, Redactor())
+        kept = [*(out / TRAJECTORIES).glob("*"), *(out / BLOBS).glob("*/*")]
+        self._bytes = sum(file.stat().st_size for file in kept)
         self._budget = SharedBudget(caps.cost, self.results)
         self._failed = 0
         self._why = ""
@@ -137,7 +143,7 @@ class Run:
                 job = RolloutJob(self._instances[one], trial, budget)
                 with underway.noted(self._out, job):
                     done = await execute(job)
-                    self._record(done)
+                    await self._record(done)
             if done.result.outcome == "stopped":
                 jobs.append((one, trial))  # its share was spent, but perhaps not the run's budget
 
@@ -153,11 +159,15 @@ class Run:
             return f"the last {FAILURES} rollouts failed for no fault of the agent, see {self.results.file}"
         return ""
 
-    def _record(self, done: FinishedRollout) -> None:
+    async def _record(self, done: FinishedRollout) -> None:
         result = done.result
         if done.trajectory:
             path = Path(TRAJECTORIES, f"{file_name(result.id)}-{result.trial}.jsonl")
             self._bytes += (self._out / path).write_text(done.trajectory)
+            for blob in done.blobs.values():
+                await self._blobs.put(blob)
+                self._bytes += len(blob)
+            self._blobs.close()
             result = result.model_copy(update={"trajectory": str(path)})
         self.results.add(result)
         self._failed = self._failed + 1 if result.outcome in INFRASTRUCTURE else 0

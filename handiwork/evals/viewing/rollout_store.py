@@ -11,11 +11,14 @@ from pathlib import Path
 from handiwork.agents.state import State
 from handiwork.evals.running.manifest import Manifest
 from handiwork.evals.running.results import rollout_name
+from handiwork.evals.running.run import BLOBS
 from handiwork.events.base import Event
 from handiwork.events.codec import from_json, to_json
+from handiwork.log.blobs import Blobs, digests_in
 from handiwork.log.database import FILE
-from handiwork.log.errors import LogError, SessionMissing
+from handiwork.log.errors import BlobMissing, LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
+from handiwork.log.redaction.redactor import Redactor
 from handiwork.log.session import ROLLOUT
 from handiwork.log.store import Store
 
@@ -25,11 +28,11 @@ class TrajectoryError(LogError):
 
 
 class RolloutStore(Store):
-    """A store that copies a trajectory when its session is first asked for."""
+    """A store that copies a trajectory of the run in the folder ``out`` when its session is first asked for."""
 
-    def __init__(self, data: Path, manifest: Manifest) -> None:
+    def __init__(self, data: Path, out: Path, manifest: Manifest) -> None:
         super().__init__(data)
-        self._manifest = manifest
+        self._out, self._manifest = out, manifest
         self._trajectories: dict[str, tuple[Path, str]] = {}
         self._copies: dict[str, asyncio.Task[None]] = {}
 
@@ -45,7 +48,7 @@ class RolloutStore(Store):
     async def _copy(self, session: str) -> None:
         file, title = self._trajectories[session]
         try:
-            await self.extend(session, title, await asyncio.to_thread(read_trajectory, file))
+            await self.extend(session, title, await asyncio.to_thread(read_trajectory, file), self._out / BLOBS)
             del self._trajectories[session]
         finally:
             del self._copies[session]
@@ -60,14 +63,19 @@ class RolloutStore(Store):
         self._trajectories[session] = file, rollout_name(rollout)
         return session
 
-    async def extend(self, session: str, title: str, events: Sequence[Event]) -> None:
-        """Make the session one with these events; it has none, or the first of them, already."""
+    async def extend(self, session: str, title: str, events: Sequence[Event], blobs: Path) -> None:
+        """Make the session one with these events; it has none, or the first of them, already.
+
+        ``blobs`` is the folder with the blobs that the events refer to.
+        """
         with suppress(SessionMissing):
             log = await super().log(session)
             if rest := events[await log.head() :]:
+                await self._copy_blobs(rest, blobs)
                 async with log.lease():
                     await log.append(*rest)
             return
+        await self._copy_blobs(events, blobs)
         state = State()
         for event in events:
             state.apply(event)
@@ -82,6 +90,12 @@ class RolloutStore(Store):
             state=state.agent_state,
         )
 
+    async def _copy_blobs(self, events: Sequence[Event], folder: Path) -> None:
+        source = Blobs(folder, Redactor())
+        for digest in await asyncio.to_thread(source.listed, digests_in(map(to_json, events))):
+            with suppress(BlobMissing):  # a rollout that ended meanwhile takes its folder with it
+                await self.blobs.put(await source.get(digest))
+
 
 class LiveRollout:
     """A rollout that another process works on: its events so far, and their state."""
@@ -94,6 +108,12 @@ class LiveRollout:
         self._log: EventLog | None = None
         self._data: Path | None = None
         self._open = AsyncExitStack()
+
+    @property
+    def blobs(self) -> Path:
+        """The folder of the events' blobs."""
+        assert self._data is not None
+        return self._data / "blobs"
 
     async def read(self, data: Path) -> None:
         """Read the new events in a data folder; a new folder is that of another attempt. Raises LogError."""

@@ -40,7 +40,7 @@ class RunFollower:
     @asynccontextmanager
     async def followed(self, data: Path) -> AsyncGenerator[Store]:
         """Follow the run, and give the store in the folder ``data`` that has the rollouts' sessions."""
-        async with RolloutStore(data, self._manifest) as store:
+        async with RolloutStore(data, self._out, self._manifest) as store:
             await self.look(store)
             task = asyncio.create_task(self._follow(store))
             try:
@@ -67,7 +67,7 @@ class RunFollower:
             if (data := note.data(self._out)) is not None:
                 await live.read(data)
             if live.session:
-                await store.extend(live.session, rollout_name(live.rollout), live.events)
+                await store.extend(live.session, rollout_name(live.rollout), live.events, live.blobs)
         self._read_results(store)
         for name in self._live.keys() - notes.keys():
             _, live = self._live.pop(name)

@@ -102,7 +102,9 @@ def run(
     deadline: Deadline = 1800.0,
     max_iterations: EvalIterations = None,
     max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
-    max_disk: Annotated[float | None, typer.Option(help="The space for the run's trajectories in GB.")] = None,
+    max_disk: Annotated[
+        float | None, typer.Option(help="The space for trajectories, pictures and outputs in GB.")
+    ] = None,
     out: Out = None,
     resume: Resume = None,
     as_json: AsJson = False,
