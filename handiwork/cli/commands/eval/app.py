@@ -103,7 +103,7 @@ def run(
     max_iterations: EvalIterations = None,
     max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
     max_disk: Annotated[
-        float | None, typer.Option(help="The space for trajectories, pictures and outputs in GB.")
+        float | None, typer.Option(help="The space for trajectories and their pictures in GB.")
     ] = None,
     out: Out = None,
     resume: Resume = None,
