@@ -66,7 +66,7 @@ FUNCTION_FORM = "Reply with a short thought, and call exactly one tool."
 
 GRAMMAR = Grammar(
     'root ::= thought "```\\n" line+ "```"\n'
-    'thought ::= ( [^`\\n] [^\\n]{0,300} "\\n" ){1,6}\n'
+    'thought ::= ( [^`\\n] [^\\n]{0,300} "\\n" ){1,3}\n'
     'line ::= [^`\\n] [^\\n]* "\\n" | "\\n"\n'
 )
 """Binds a reply to a thought and one command, on servers that support grammars."""

@@ -264,7 +264,8 @@ class _TemplateWriter:
     def _render(self, template: str, variables: Mapping[str, Any]) -> str:
         values = {**self._constants, **variables}
         place = f"(Current directory: {values['working_dir']})"
-        opened = f"(Open file: {values['open_file']})\n" if values["open_file"] else ""
+        # Small models open a file whose name stands here, also "n/a".
+        opened = f"(Open file: {values['open_file']})\n" if values["open_file"] not in ("", "n/a") else ""
         return render(template, **{**values, "state_line": f"{opened}{place}"})
 
 
