@@ -12,6 +12,8 @@ from handiwork.agents.codeact.prompt import prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import NATIVE
 from handiwork.agents.registry import find
+from handiwork.events.base import Event
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.states import GOLDEN, check_golden, ran, reply, shown, state_of, task
@@ -32,9 +34,13 @@ TEXT = Capabilities(tools=False, schema=False, window=8_192)
 )
 async def test_the_first_prompt(agent: str, protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # the manager lists the user's agents too
-    llm = ScriptedLLM(["", ""], capabilities=TEXT if protocol == "text" else Capabilities())
+    llm = ScriptedLLM([""] * 7, capabilities=TEXT if protocol == "text" else Capabilities())
+    first: list[Event] = [task("Mend add.")]
+    if (agent, protocol) == ("PlannerAgent", "text"):
+        text = "Files:\ncalc.py (2 lines, 30 bytes)"
+        first += [WorkspaceOverviewAction(budget=12_000), WorkspaceOverviewObservation(content=text)]
     with suppress(MalformedReplyError):
-        await find(agent)(llm).step(state_of(task("Mend add."), reply("I look."), *ran("ls", "calc.py\n", 0)))  # type: ignore[misc, arg-type]
+        await find(agent)(llm).step(state_of(*first, reply("I look."), *ran("ls", "calc.py\n", 0)))  # type: ignore[misc, arg-type]
     check_golden(f"{agent}_{protocol}", shown(llm.requests[0]))
 
 

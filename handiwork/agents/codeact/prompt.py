@@ -1,15 +1,14 @@
-"""CodeAct's prompt, with a worked example for small windows: small models follow those better than instructions."""
+"""CodeAct's prompt, with a worked example for small windows."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from handiwork.agents.prompts import render
-from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol
+from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.text_reply import block
+from handiwork.agents.protocols.example import ExampleReply, example_messages
 from handiwork.agents.state import State
 from handiwork.llm.types import Capabilities, Message
 from handiwork.skills import HEARING, SEEING
@@ -79,9 +78,6 @@ _COUNT = {
 }
 _EDIT = {"path": "notes.txt", "old": "call Anne.", "new": "call Ann."}
 
-Reply = tuple[str, str, Mapping[str, Any]]
-"""A thought, the name of a tool, and the arguments of its call."""
-
 
 def prompt_messages(
     protocol: ReplyProtocol,
@@ -107,7 +103,8 @@ def prompt_messages(
         prompt = render("codeact/system", **values, tools=names, skills=lines)
     yield Message.text("system", prompt)
     if small and not native:
-        yield from _example(protocol, tools)
+        example = zip(_SAID, _REPLIES, strict=True) if has_example(tools) else _micro_example(tools)
+        yield from example_messages(protocol, tools, example)
 
 
 def has_example(tools: Sequence[ActionTool]) -> bool:
@@ -116,29 +113,15 @@ def has_example(tools: Sequence[ActionTool]) -> bool:
     return {"bash", "write"} <= set(arguments) and arguments.get("finish") == {"message"}
 
 
-def _example(protocol: ReplyProtocol, tools: Sequence[ActionTool]) -> Iterator[Message]:
-    """Yield the conversation of a question and two small tasks, or a shorter one for a micro agent's tools.
-
-    The protocol writes its replies.
-    """
-    by_name = {tool.name: tool for tool in tools}
-    example = zip(_SAID, _REPLIES, strict=True) if has_example(tools) else _micro_example(by_name)
-    for text, (thought, name, arguments) in example:
-        yield Message.text("user", text)
-        if protocol is JSON:
-            reply = json.dumps({"thought": thought, "action": name, **arguments})
-        else:
-            reply = f"{thought}\n\n{block(by_name[name], arguments)}"
-        yield Message.text("assistant", reply)
-
-
-def _micro_example(tools: Mapping[str, ActionTool]) -> Iterator[tuple[str, Reply]]:
+def _micro_example(tools: Sequence[ActionTool]) -> Iterator[tuple[str, ExampleReply]]:
     """Yield what is said and replied: an answer from the shown text, then an edit, or an answer by a command."""
-    finish, code = tools.get("finish"), next((name for name in _COUNT if name in tools), None)
-    if finish is None or (code is None and "edit" not in tools):
+    names = {tool.name for tool in tools}
+    finish = next((tool for tool in tools if tool.name == "finish"), None)
+    code = next((name for name in _COUNT if name in names), None)
+    if finish is None or (code is None and "edit" not in names):
         return
     yield _NOTES, ("notes.txt says it.", "finish", _outputs(finish, "Yes: buy milk.", is_true=True))
-    if "edit" in tools:
+    if "edit" in names:
         yield "It is Ann, not Anne.", ("I replace the name and leave the rest.", "edit", _EDIT)
         yield "notes.txt is changed.", ("That was all.", "finish", _outputs(finish, "Anne is Ann now.", is_true=True))
     elif code is not None:

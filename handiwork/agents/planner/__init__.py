@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
+from handiwork.agents.codeact import SMALL_BUDGET
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.history import History, messages_of_user
+from handiwork.agents.history import History
 from handiwork.agents.plan import DONE, Plan, Task
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.example import example_messages
 from handiwork.agents.protocols.mcp_tools import MCP_TOOLS, with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import (
+    AddTaskAction,
     AgentFinishAction,
     CmdRunAction,
     FileEditAction,
@@ -26,6 +29,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.llm.types import Message
 
 LAST, SMALL_LAST = 20, 6
@@ -35,12 +39,39 @@ _WORK = ("bash", "read_output", "read", "search_code", "write", "edit", "ipython
 _PLAN = ("plan_task", "modify_task")
 _ENDS = ("ask", "finish", "reject")
 
+_NO_PLAN = "There is no plan yet. Make one with `plan_task`: few tasks, each with a result that can be checked."
+_GOAL = "Let greet.sh greet by the name it is given"
+_NOW = f"The plan:\n[>] 0 {_GOAL}\n\nNow: task 0, {_GOAL}"
+_EXAMPLE = (
+    (
+        'Files:\ngreet.sh (1 line, 13 bytes)\n\ngreet.sh:\n```\necho "Hello"\n```\n\n'
+        f'`sh greet.sh Ann` prints "Hello". It should greet by name.\n\n{_NO_PLAN}',
+        ("One task is enough.", "plan_task", {"goal": _GOAL}),
+    ),
+    (_NOW, ("I write the file anew, with $1.", "write", {"path": "greet.sh", "content": 'echo "Hello, $1"\n'})),
+    (
+        f"greet.sh is written.\n\n{_NOW}\ngreet.sh is changed: run something that shows whether it works.",
+        ("I run it to check.", "bash", {"command": "sh greet.sh Ann"}),
+    ),
+    (
+        f"Hello, Ann\n[exit code 0]\n\n{_NOW}\n"
+        "If its result is there and checked, set it with `modify_task` 0 completed.",
+        ("It prints the name.", "modify_task", {"task_id": "0", "state": "completed"}),
+    ),
+    (
+        f"The plan:\n[x] 0 {_GOAL}\n\nAll tasks are done. Call `finish` with what was done.",
+        ("That was the only task.", "finish", {"message": "greet.sh greets by the name it is given."}),
+    ),
+)
+"""What small models see before the task: texts, each with the reply's thought, tool and arguments."""
+
 
 class PlannerAgent(Agent):
     """Shows the model the task, the last steps and the plan; the plan comes last, with its next task.
 
     The agent itself starts the next open task, and completes a task whose subtasks are done. Without a plan the model
-    can only plan, and it can finish once no task is open.
+    can only plan, and it can finish once no task is open. A model with a small window first sees the workspace's
+    files, and works after it has planned: it would add the same task again and again.
     """
 
     description = "Makes a plan first, and works through its tasks one by one; its prompts stay short."
@@ -56,7 +87,10 @@ class PlannerAgent(Agent):
         """Move on in the plan, or ask the model for the next actions."""
         if (change := next_change(state.plan)) is not None:
             return change
-        last = SMALL_LAST if is_small(self.llm.capabilities) else LAST
+        small_window = is_small(self.llm.capabilities)
+        if small_window and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
+            return WorkspaceOverviewAction(budget=SMALL_BUDGET, text=state.task)
+        last = SMALL_LAST if small_window else LAST
         tools = with_mcp(self.toolbox, state) if self.uses_mcp else self.toolbox
         descriptions = tuple(tool.tool for tool in tools)
         situation = MessageAction(content=_situation(state), source="environment")
@@ -67,10 +101,14 @@ class PlannerAgent(Agent):
                 instructions = protocol.instructions(tools, compact=small)
                 values = {"workspace": state.workspace, "instructions": instructions, "native": protocol is NATIVE}
                 yield Message.text("system", render("planner/system", **values))
+                if small and protocol is not NATIVE:
+                    yield from example_messages(protocol, tools, _EXAMPLE)
 
             return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace, descriptions), build)
 
         offered = _offered(state.plan, tools)
+        if small_window and _has_planned(state.history) and open_leaves(state.plan):
+            offered = [tool for tool in offered if tool.name not in _PLAN]
         actions = await ask(self.llm, state, self._message_cache, prompt, tools, offered=offered)
         names = ", ".join(f"{task.id} {task.goal}" for task in open_leaves(state.plan))
         if names and any(isinstance(action, AgentFinishAction) for action in actions):
@@ -95,7 +133,7 @@ def open_leaves(plan: Plan) -> list[Task]:
 
 
 def recent(history: History, last: int) -> History:
-    """Return the user's messages and the ``last`` steps, whole replies of the model.
+    """Return the user's messages, the overview of the workspace and the ``last`` steps, whole replies of the model.
 
     The agent's own changes of the plan are left out, because the plan itself follows.
     """
@@ -103,7 +141,18 @@ def recent(history: History, last: int) -> History:
     start = max(0, len(shown) - last)
     while 0 < start < len(shown) and shown[start][0].completion == shown[start - 1][0].completion is not None:
         start -= 1  # a reply is shown with all its calls or not at all
-    return [*messages_of_user(shown[:start]), *shown[start:]]
+    return [*(pair for pair in shown[:start] if _always_shown(pair[0])), *shown[start:]]
+
+
+def _always_shown(action: Action) -> bool:
+    is_users = isinstance(action, MessageAction) and action.source == "user"
+    return is_users or isinstance(action, WorkspaceOverviewAction)
+
+
+def _has_planned(history: History) -> bool:
+    """Return whether the model's last action added a task."""
+    last = next((action for action, _ in reversed(history) if action.completion), None)
+    return isinstance(last, AddTaskAction)
 
 
 def _tasks(tasks: Sequence[Task]) -> Iterator[Task]:
@@ -126,7 +175,7 @@ def _offered(plan: Plan, tools: Sequence[ActionTool]) -> list[ActionTool]:
 def _situation(state: State) -> str:
     """Return the end of the prompt: the plan, the task at hand, and a hint that fits the last action."""
     if not state.plan.tasks:
-        return "There is no plan yet. Make one with `plan_task`: few tasks, each with a result that can be checked."
+        return _NO_PLAN
     text = f"The plan:\n{state.plan.text()}\n\n"
     task = next((task for task in open_leaves(state.plan) if task.state == "in_progress"), None)
     if task is None:

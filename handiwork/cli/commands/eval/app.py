@@ -102,9 +102,7 @@ def run(
     deadline: Deadline = 1800.0,
     max_iterations: EvalIterations = None,
     max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
-    max_disk: Annotated[
-        float | None, typer.Option(help="The space for trajectories and their pictures in GB.")
-    ] = None,
+    max_disk: Annotated[float | None, typer.Option(help="The space for trajectories and their pictures in GB.")] = None,
     out: Out = None,
     resume: Resume = None,
     as_json: AsJson = False,
