@@ -308,6 +308,13 @@ class TestText:
         with pytest.raises(MalformedReplyError, match="length limit"):
             read(TEXT, Completion("```edit a.py\n<<<<<<< SEARCH\nx", finish_reason="length"), TOOLS)
 
+    def test_half_a_command_or_file_is_not_run_or_written(self) -> None:
+        for block in ("```bash\nrm -r build", "```write a.py\nx = 1\n"):
+            with pytest.raises(MalformedReplyError, match=r"length limit and was cut: write less\. Nothing was done"):
+                read(TEXT, Completion(block, finish_reason="length"), TOOLS)
+            assert read(TEXT, Completion(f"{block}\n```", finish_reason="length"), TOOLS)
+            assert read(TEXT, Completion(block), TOOLS), "a model that stops by itself may leave the fence out"
+
     def test_reject_and_fork_are_there_for_every_model(self) -> None:
         reject, fork = self.acts('```reject\nno data\n```\n```fork\n{"tasks": ["a", "b"]}\n```')
         assert isinstance(reject, AgentRejectAction)

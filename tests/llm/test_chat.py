@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import takewhile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handiwork.events.base import Part
 from handiwork.events.record import Usage
 from handiwork.llm.errors import RequestRejectedError
+from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
+from handiwork.llm.openai_compatible.stream import SAME_LINES, LineRun
 from handiwork.llm.price import price
 from handiwork.llm.scripted.script import Reply, ScriptedCall
 from handiwork.llm.types import LLM, Message, Tool
@@ -28,6 +33,38 @@ async def test_text_arrives_in_pieces_and_whole(server: StandIn, chat: Make) -> 
     assert (completion.content, completion.finish_reason, completion.model) == ("one\ntwo\n", "stop", "standin-1")
     assert completion.first_token is not None
     assert completion.first_token <= completion.latency
+
+
+async def test_an_answer_that_repeats_itself_without_end_is_cut(server: StandIn) -> None:
+    async def connect() -> ServerAddress:
+        return ServerAddress(server.base_url)
+
+    endless = "Calls:\n" + "".join(f"- a.py: f({n})\n\n" for n in range(60))
+    for cuts, end in ((True, "hang"), (False, "done")):
+        server.planned.append(Stream(text(endless), end))
+        model = ChatLLM("standin-1", "standin-1", connect, free=True, cuts_repetition=cuts)
+        completion = await model.complete(ASK)
+        await model.close()
+        if cuts:
+            assert completion.content == "Calls:\n- a.py: f(0)\n\n- a.py: f(1)\n\n- a.py: f(2)\n"
+            assert completion.finish_reason == "length"
+            assert completion.usage.output > 40
+        else:
+            assert completion.content == endless
+
+
+LINES = st.sampled_from(["x = 1\n", "}\n", "row 7\n", "row 8\n", "\n"])
+
+
+@given(st.lists(st.tuples(LINES, st.integers(1, 60)), min_size=1, max_size=6), st.integers(1, 30))
+def test_only_many_lines_of_one_shape_in_a_row_are_endless(runs: list[tuple[str, int]], size: int) -> None:
+    lines = [line for line, times in runs for _ in range(times)]
+    run, whole = LineRun(), "".join(lines)
+    for start in range(0, len(whole), size):
+        run.add(whole[start : start + size])
+    shapes = ["row" if line.startswith("row") else line for line in lines if line.strip()]
+    last = list(takewhile(lambda shape: shape == shapes[-1], reversed(shapes)))
+    assert run.is_endless == (len(last) >= SAME_LINES)
 
 
 async def test_usage_is_asked_for_and_streaming_is_on(server: StandIn, chat: Make) -> None:

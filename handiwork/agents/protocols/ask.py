@@ -93,6 +93,8 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
         reply = protocol.read(completion.content, completion.tool_calls, tools)
         if not reply.calls:
             actions: list[Action] = [MessageAction(content=reply.text, wait_for_response=True)]
+        elif protocol.name == "text" and completion.finish_reason == "length" and not _is_closed(completion.content):
+            raise MalformedReplyError("Nothing was done: the last block has no end.")
         else:
             actions = actions_of(reply.calls, reply.text, tools)
     except MalformedReplyError as error:
@@ -100,6 +102,11 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
             raise MalformedReplyError(f"Your reply reached its length limit and was cut: write less. {error}") from None
         raise
     return [action.with_fields(completion=completion.event or None) for action in actions]
+
+
+def _is_closed(content: str) -> bool:
+    """Return whether the text ends with a fence; models that stop by themselves often leave the last one out."""
+    return content.rstrip().endswith("```")
 
 
 def tools_called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[str]:

@@ -59,6 +59,7 @@ class LocalLLM:
             capabilities=_declared(model),
             free=True,
             extra={"max_tokens": LONGEST_ANSWER},
+            cuts_repetition=True,
             key_name="the server's log",
         )
 

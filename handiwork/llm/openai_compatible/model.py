@@ -47,7 +47,8 @@ class ChatLLM:
 
     After a failed attempt the deltas restart from the beginning of the answer. If ``capabilities`` have no window, the
     server is asked once, before the first call. ``free`` means that the model is local and costs nothing. ``extra`` are
-    fields added to every request's body, and ``key_name`` the variable that holds the key.
+    fields added to every request's body, ``cuts_repetition`` ends an answer whose lines repeat without end, and
+    ``key_name`` is the variable that holds the key.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class ChatLLM:
         patience: Patience | None = None,
         free: bool = False,
         extra: Mapping[str, Any] | None = None,
+        cuts_repetition: bool = False,
         key_name: str = "HANDIWORK_API_KEY",
     ) -> None:
         self._name = name
@@ -71,6 +73,7 @@ class ChatLLM:
         self._patience = patience or Patience()
         self._free = free
         self._extra = dict(extra or {})
+        self._cuts_repetition = cuts_repetition
         self._key_name = key_name
         self._normaliser = Normaliser()
         self._wire = Wire(blobs, model)
@@ -180,6 +183,9 @@ class ChatLLM:
                     answer.feed(line)
                     if answer.done:
                         await _drain(lines)
+                    elif self._cuts_repetition and answer.is_endless:
+                        answer.cut()
+                        break
         except StreamError as error:
             raise self._stream_failure(error) from error
         self._check(answer)
