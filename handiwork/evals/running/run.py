@@ -164,14 +164,15 @@ class Run:
         if done.trajectory:
             path = Path(TRAJECTORIES, f"{file_name(result.id)}-{result.trial}.jsonl")
             self._bytes += (self._out / path).write_text(done.trajectory)
-            for blob in done.blobs.values():
-                await self._blobs.put(blob)
-                self._bytes += len(blob)
-            self._blobs.close()
             result = result.model_copy(update={"trajectory": str(path)})
         self.results.add(result)
         self._failed = self._failed + 1 if result.outcome in INFRASTRUCTURE else 0
         self._finished(result)
+        # Last: a run that is interrupted here must not repeat the rollout.
+        for blob in done.blobs.values():
+            await self._blobs.put(blob)
+            self._bytes += len(blob)
+        self._blobs.close()
 
 
 @contextmanager
