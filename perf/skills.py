@@ -58,9 +58,9 @@ def words(root: Path, program: str, count: int) -> list[str]:
     chance = random.Random(SEED)
     found: list[str] = []
     for file in chance.sample(sorted(root.rglob("*.py")), 20 * count):
-        choices = sorted(set(re.findall(r"[A-Za-z_]{5,}", file.read_text())))
-        if not choices or len(found) == count:
-            continue
+        if len(found) == count:
+            break
+        choices = sorted(set(re.findall(r"[A-Za-z_]{5,}", file.read_text()))) or ["import"]
         word = chance.choice(choices)
         command = [program, "--files-with-matches", "--fixed-strings", "-e", word, str(root)]
         if len(subprocess.run(command, check=False, capture_output=True).stdout.splitlines()) <= MAX_FILES:

@@ -93,9 +93,9 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
         reply = protocol.read(completion.content, completion.tool_calls, tools)
         if not reply.calls:
             actions: list[Action] = [MessageAction(content=reply.text, wait_for_response=True)]
-        elif protocol.name == "text" and completion.finish_reason == "length" and not _is_closed(completion.content):
-            raise MalformedReplyError("Nothing was done: the last block has no end.")
         else:
+            if protocol.name == "text":
+                check_closed(completion)
             actions = actions_of(reply.calls, reply.text, tools)
     except MalformedReplyError as error:
         if completion.finish_reason == "length":
@@ -104,9 +104,13 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
     return [action.with_fields(completion=completion.event or None) for action in actions]
 
 
-def _is_closed(content: str) -> bool:
-    """Return whether the text ends with a fence; models that stop by themselves often leave the last one out."""
-    return content.rstrip().endswith("```")
+def check_closed(completion: Completion) -> None:
+    """Raise MalformedReplyError if the text was cut inside a block: half a command or file must not take effect.
+
+    Models that stop by themselves often leave the last fence out.
+    """
+    if completion.finish_reason == "length" and not completion.content.rstrip().endswith("```"):
+        raise MalformedReplyError("Nothing was done: the last block has no end.")
 
 
 def tools_called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[str]:

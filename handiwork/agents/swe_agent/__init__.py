@@ -12,7 +12,7 @@ from pydantic import BaseModel, JsonValue
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.protocols import JSON, NATIVE
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.ask import actions_of, is_small
+from handiwork.agents.protocols.ask import actions_of, check_closed, is_small
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT
@@ -58,6 +58,9 @@ BASH = BundleTool(
     arguments=(BundleArgument(name="command", description="The command.", argument_format="{{value}}"),),
     end_name="",
 )
+
+BLOCKS = frozenset({"thought_action", "single_bash_code_block", "all_bash_code_blocks"})
+"""The parsers of replies whose commands stand in fenced blocks."""
 
 TEXT_FORM = "Reply with a short thought, and then one command between two lines of three backticks, ```."
 """Small models copy an example that stands here."""
@@ -276,6 +279,8 @@ class SWEAgent(Agent[SWENotes]):
             has_mcp = len(tools) > len(self._tools)
             known = {tool.name: tool for tool in (*self._tools, *(COMMANDS if has_mcp else ()))}
             thought, command = parse_text(form, completion.content, known)
+            if form in BLOCKS:
+                check_closed(completion)
             if has_mcp and (action := action_of(command)) is not None:
                 return action.with_fields(thought=thought)
             return CmdRunAction(command=command, thought=thought, timeout=self._config.tools.execution_timeout)

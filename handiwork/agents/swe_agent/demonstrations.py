@@ -1,4 +1,4 @@
-"""Demonstrations: the ``history`` of an earlier task in a ``.traj`` file of SWE-agent, or in a YAML file of the same.
+"""Demonstrations: the ``history`` of an earlier task in a ``.traj`` file of SWE-agent, or a YAML file in its shape.
 
 SWE-agent's own rules: system messages are left out; a demonstration is one message by ``demonstration_template``, or
 with ``put_demos_in_history`` its messages as they were.

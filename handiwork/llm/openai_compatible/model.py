@@ -176,14 +176,14 @@ class ChatLLM:
 
     async def _attempt(self, client: AsyncClient, content: str, on_delta: OnDelta | None) -> Completion:
         started = time.monotonic()
-        answer = Assembly(on_delta)
+        answer = Assembly(on_delta, counts_lines=self._cuts_repetition)
         try:
             async with self._request(client, content) as lines:
                 while (line := await self._in_time(anext(lines, None))) is not None:
                     answer.feed(line)
                     if answer.done:
                         await _drain(lines)
-                    elif self._cuts_repetition and answer.is_endless:
+                    elif answer.is_endless:
                         answer.cut()
                         break
         except StreamError as error:

@@ -112,14 +112,17 @@ class _Detail:
 
 
 class Assembly:
-    """The parts of one answer received so far; fed with the lines of the event stream."""
+    """The parts of one answer received so far; fed with the lines of the event stream.
 
-    def __init__(self, on_delta: OnDelta | None) -> None:
+    ``counts_lines`` lets ``is_endless`` know.
+    """
+
+    def __init__(self, on_delta: OnDelta | None, *, counts_lines: bool = False) -> None:
         self._on_delta = on_delta
         self._started = time.monotonic()
         self._counter = MemoryCounter()
         self._text: list[str] = []
-        self._run = LineRun()
+        self._run = LineRun() if counts_lines else None
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[_Detail] = []
         self._calls: list[_PartialCall] = []
@@ -156,8 +159,8 @@ class Assembly:
         except (AttributeError, TypeError) as error:
             raise ProviderError(f"the stream has a line of another shape: {data[:200]}") from error
         self._text += pieces
-        for piece in pieces:
-            self._run.add(piece)
+        if self._run is not None:
+            self._run.add("".join(pieces))
         if self._on_delta is not None:
             for piece in pieces:
                 self._on_delta(piece)
@@ -217,12 +220,12 @@ class Assembly:
     @property
     def is_endless(self) -> bool:
         """Whether the text ends with so many lines of one shape that its model will not stop."""
-        return self._run.is_endless
+        return self._run is not None and self._run.is_endless
 
     def cut(self) -> None:
         """Cut the text after the first lines of its endless end; its tokens are counted as the pieces that arrived."""
         self._usage = {"prompt_tokens": 0, "completion_tokens": len(self._text)}
-        self._text = [self.content[: self._run.kept]]
+        self._text = [self.content[: self._run.kept if self._run is not None else None]]
         self.finish_reason = "length"
 
     @property

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
-from handiwork.agents.swe_agent import FUNCTION_FORM, TEXT_FORM
+from handiwork.agents.swe_agent import FUNCTION_FORM, TEXT_FORM, SWEAgent
 from handiwork.agents.swe_agent.config import default_config, load_config
 from handiwork.agents.swe_agent.conversation import messages
 from handiwork.agents.swe_agent.install import InstallToolsAction, InstallToolsObservation
 from handiwork.events.action import CmdRunAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
-from handiwork.llm.types import Message
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.types import Completion, Message
 from tests.agents.states import check_golden, reply, shown, state_of, task
 from tests.agents.swe_agent.published import TRAJECTORY
 
@@ -111,3 +113,15 @@ def test_messages_stay_the_same_objects() -> None:
     cache, state = MessageCache(), history(native=False)
     first, second = (messages(state, CONFIG, cache, "thought_action", TEXT_FORM, limit=9_000) for _ in range(2))
     assert all(one is other for one, other in zip(first, second, strict=True))
+
+
+def test_a_command_that_was_cut_is_not_run() -> None:
+    agent = SWEAgent(ScriptedLLM([]))  # type: ignore[arg-type]
+    agent.reset()
+    half = "I clear.\n```\nrm -r build"
+    with pytest.raises(MalformedReplyError, match="length limit and was cut"):
+        agent._action("thought_action", Completion(half, finish_reason="length"), [])
+    for completion in (Completion(f"{half}\n```", finish_reason="length"), Completion(half)):
+        action = agent._action("thought_action", completion, [])
+        assert isinstance(action, CmdRunAction)
+        assert action.command == "rm -r build"
