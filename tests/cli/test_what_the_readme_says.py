@@ -26,7 +26,7 @@ BLOCK_LINES = [
     for page in PAGES
     for block in BLOCKS[page]
     if block.language == "sh"
-    for line in block.text.replace("\\\n", " ").split("\n")
+    for line in block.text.replace("\\\n", "").split("\n")
 ]
 LINES = [line.partition(" #")[0] for line in [*BLOCK_LINES, *chain(*INLINE.values())]]
 CALLS = sorted({call[1] for line in LINES if (call := re.search(r"(?:^|[\s/])handiwork ([^&|]+?) *(?:\|\||$)", line))})
