@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import CodeActAgent
-from handiwork.agents.codeact.finish import UNCHANGED
+from handiwork.agents.codeact.finish import LOST, UNCHANGED
 from handiwork.events.action import (
     AddTaskAction,
     AgentFinishAction,
@@ -246,3 +247,42 @@ async def test_a_write_that_loses_most_of_a_file_unasked_is_to_be_made_again(lin
         assert isinstance(await step(Small(RUN), *events, action), CmdRunAction)
     else:
         assert isinstance(action, CmdRunAction)
+
+
+async def test_a_write_that_is_asked_for_again_may_be_written_again() -> None:
+    llm = Small("I write.\n\n```write a.py\n1\n```", "I write all of it.\n\n```write a.py\n1\n2\n3\n```")
+    lost = MessageAction(content=f"{LOST}a.py, and these lines are gone: ...", source="environment")
+    action = await step(llm, *began("a.py"), *written(), reply("..."), lost)
+    assert isinstance(action, FileWriteAction)
+    assert action.content == "1\n2\n3\n"
+    assert '"```write"' in llm.asked[1][0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_echo"),
+    [("which tanks have to\nbe cleaned?", True), ("Which tanks of hall 2?", False), ("cleaned?", False)],
+)
+async def test_a_question_that_the_user_has_asked_is_not_asked_back(asked: str, is_echo: bool) -> None:
+    llm = Small("change", f"I ask.\n\n```ask\n{asked}\n```", RUN)
+    action = await step(llm, *began("a.py", message="Which tanks have to be cleaned? Write their names to a.txt."))
+    assert isinstance(action, CmdRunAction if is_echo else MessageAction)
+    assert not is_echo or '"```ask"' not in llm.asked[1][0]
+
+
+@pytest.mark.parametrize(
+    "end", ["I run it.\n\n```bash\nsh greet.sh Ann\n```", "Done.\n\n```finish\ngreet.sh greets.\n```"]
+)
+async def test_the_files_of_the_example_are_not_those_of_the_task(end: str) -> None:
+    with pytest.raises(MalformedReplyError, match=r"greet\.sh is a file of the example"):
+        await step(Small("change", end), *began("a.py"))
+    refused = ErrorObservation(content="greet.sh is a file of the example", error_id="malformed")
+    with pytest.raises(MalformedReplyError, match=r"greet\.sh is a file of the example"):
+        await step(Small(end), *began("a.py"), *written(), reply(end), refused)
+
+
+async def test_a_task_may_have_a_file_of_the_same_name_as_one_of_the_example() -> None:
+    greet = "I write.\n\n```write greet.sh\necho\n```"
+    listed = CmdOutputObservation(command="ls", content="greet.sh\n", exit_code=0)
+    ls = [reply("I look.\n\n```bash\nls\n```"), CmdRunAction(command="ls"), listed]
+    assert isinstance(await step(Small("new", greet), *began("a.py", message="Write greet.sh.")), FileWriteAction)
+    assert isinstance(await step(Small(greet), *began("a.py"), *ls), FileWriteAction)

@@ -141,6 +141,23 @@ def test_the_protocol_follows_from_the_capabilities(
     assert protocol_of(capabilities, short=True) is for_short_arguments
 
 
+@pytest.mark.parametrize(
+    ("reply", "word"),
+    [
+        ("```read PATH\n```", "PATH"),
+        ("```write path\n1\n```", "PATH"),
+        ("```write a.py\nCONTENT\n```", "CONTENT"),
+        ("```bash\nCOMMAND\n```", "COMMAND"),
+    ],
+)
+def test_a_word_that_stands_for_an_argument_is_no_argument(reply: str, word: str) -> None:
+    with pytest.raises(
+        MalformedReplyError, match=f"{word} in the form of a block stands for the {word.lower()} itself"
+    ):
+        read(TEXT, Completion(reply), TOOLS)
+    assert read(TEXT, Completion(reply.replace(word, "./x").replace("path", "./path")), TOOLS)
+
+
 class TestNative:
     def test_finish_runs_after_the_other_calls_of_a_reply(self) -> None:
         calls = (ToolCall("a", "finish", '{"message": "ok"}'), ToolCall("b", "bash", '{"command": "ls"}'))

@@ -48,7 +48,9 @@ EDITING = ("write", "edit")
 COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 """Actions that may change files, as the snapshots tell."""
 
-_LOST = "`write` has replaced all of "
+LOST = "`write` has replaced all of "
+"""How the message of ``lost_lines`` begins."""
+
 _LONG = 500
 """Characters of a message whose kind a small model mistakes: a question about a pasted log is "repair" to it."""
 UNCHANGED = (
@@ -104,7 +106,7 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     turn = turn_of(state)
     small = is_small(llm.capabilities)
     told = [a for a, _ in turn if isinstance(a, MessageAction) and a.source == "environment" and a.completion]
-    if not all(message.content.startswith(_LOST) for message in told):
+    if not all(message.content.startswith(LOST) for message in told):
         return actions
     check, changed = check_of(state), _last_change(state, turn)
     will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
@@ -142,7 +144,7 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
     is_short = 2 * len(action.content.splitlines()) < observation.lines
     if not is_short and not _lost_definitions(state, observation.deleted_text, task):
         return None
-    head = f"{_LOST}{action.path}, and these lines are gone:\n"
+    head = f"{LOST}{action.path}, and these lines are gone:\n"
     if any(isinstance(a, MessageAction) and a.content.startswith(head) for a, _ in turn_of(state)):
         return None
     aim = await aim_of(llm, task, action.path)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from handiwork.agents.codeact.check import check_of, overview_of
-from handiwork.agents.codeact.finish import COMMANDS, EDITS, UNCHANGED, done, turn_of
+from handiwork.agents.codeact.finish import COMMANDS, EDITS, LOST, UNCHANGED, done, messages_of, turn_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import tools_called
 from handiwork.agents.repair.check import is_missing, programs
@@ -32,6 +33,7 @@ NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "
 COMMANDERS = ("bash", "ipython", "browse")
 """Tools that run something."""
 
+_WORD = re.compile(r"\w+")
 _OTHER_FIELDS = set(Action.model_fields)
 
 
@@ -58,12 +60,14 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
 def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[str] = ()) -> list[ActionTool]:
     """Return the tools for the next reply: those not called ``again``.
 
-    A challenge is not answered by an end, unless it is UNCHANGED. A turn that has edited a file is not rejected: a
+    A challenge is not answered by an end, unless it is UNCHANGED. One that asks for a file as a whole is answered by
+    `write`, even after a repetition. A turn that has edited a file is not rejected: a
     model rejects tasks after the work, for want of a test.
     """
     without, newest = set(again), state.history[-1][0]
     if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
         without |= set() if newest.content == UNCHANGED else {"finish"}
+        without -= {"write"} if newest.content.startswith(LOST) else set()
     if done(turn_of(state), EDITS):
         without.add("reject")
     return _without(tools, without)
@@ -88,9 +92,11 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
     """Return the tools whose earlier calls the actions repeat, with no change in between.
 
     Reading a file that the overview shows is a repetition too, as is another command of a program that is missing, or
-    one that installs without network.
+    one that installs without network, or a question that the user's own message has asked.
     """
     contents = [_content(action) for action in actions]
+    if _is_echo(actions[-1], messages_of(state)):
+        return {"ask"}
     if isinstance(actions[-1], ENDS):
         return set()
     commands = [action.command for action in actions if isinstance(action, CmdRunAction)]
@@ -119,6 +125,14 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
         return set()
     names = {name for action in earlier for name in tools_called(state, action, tools)}
     return names | {"read"} if any(reads) else names
+
+
+def _is_echo(action: Action, messages: Sequence[str]) -> bool:
+    """Return whether the action asks the user in three or more words of a message of theirs."""
+    if not isinstance(action, MessageAction) or not action.wait_for_response:
+        return False
+    question, *told = (" ".join(_WORD.findall(text.lower())) for text in (action.content, *messages))
+    return question.count(" ") >= 2 and any(f" {question} " in f" {text} " for text in told)
 
 
 def _missing(state: State) -> list[list[str]]:

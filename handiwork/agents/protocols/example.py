@@ -6,13 +6,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from handiwork.agents.protocols import JSON, ReplyProtocol
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.history import History
+from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.ask import is_small
 from handiwork.agents.protocols.text_reply import block
-from handiwork.llm.types import Message
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Action
+from handiwork.events.observation import ErrorObservation
+from handiwork.llm.types import Capabilities, Message
 
 ExampleReply = tuple[str, str, Mapping[str, Any]]
 """A thought, the name of a tool, and the arguments of its call."""
+
+FILES = ("greet.sh", "notes.txt")
+"""The files of the examples."""
+
+_OTHER_FIELDS = set(Action.model_fields)
 
 
 def example_messages(
@@ -27,3 +38,28 @@ def example_messages(
         else:
             reply = f"{thought}\n\n{block(by_name[name], arguments)}"
         yield Message.text("assistant", reply)
+
+
+def check_not_example(capabilities: Capabilities, actions: Iterable[Action], history: History) -> None:
+    """Raise MalformedReplyError if a model that saw an example names a file of it that the task does not have.
+
+    Small models that do not know how to go on copy the rest of the example. Files of the task are those that the user
+    or an observation names; the observation of a refused reply does not count.
+    """
+    if not is_small(capabilities) or protocol_of(capabilities) is NATIVE:
+        return
+    for action in actions:
+        text = action.model_dump_json(exclude=_OTHER_FIELDS)
+        for file in FILES:
+            if file in text and not any(file in known for known in _texts(history)):
+                raise MalformedReplyError(
+                    f"Nothing was done: {file} is a file of the example, not of this task. Go on with the task itself."
+                )
+
+
+def _texts(history: History) -> Iterator[str]:
+    for action, observation in history:
+        if isinstance(action, MessageAction) and action.source != "agent":
+            yield action.content
+        if observation is not None and not isinstance(observation, ErrorObservation):
+            yield observation.content

@@ -28,6 +28,10 @@ NO_TOOL = (
     "with ```write PATH and put all of the file's text into it. Write every block of your reply again."
 )
 
+PLACEHOLDER = (
+    "Nothing was done: {word} in the form of a block stands for the {name} itself. Write the block again with it."
+)
+
 _BEGIN = "You act by fenced blocks in your reply. The first word after the fence names the tool; options follow it:"
 
 _FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^`]*?)[ \t]*")
@@ -195,6 +199,7 @@ def _meant(tool: ActionTool, body: str, tools: Sequence[ActionTool]) -> ActionTo
 
 def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
     arguments = _head_arguments(tool, head)
+    _check_placeholders(tool, arguments, body)
     if tool.body is None or (body.lstrip().startswith("{") and _is_object(body, tool.tool)):
         arguments |= _object(body) if body.strip() else {}
         yield _call(tool, arguments)
@@ -206,6 +211,14 @@ def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
             raise MalformedReplyError(f"A block of {tool.name} has this form:\n{_form(tool)}")
         for old, new in pairs:
             yield _call(tool, arguments | {tool.body[0]: old.removesuffix("\n"), tool.body[1]: new.removesuffix("\n")})
+
+
+def _check_placeholders(tool: ActionTool, arguments: Mapping[str, Any], body: str) -> None:
+    """Raise MalformedReplyError if the model has copied the words for a path, a URL or a text from a block's form."""
+    copied = [name for name in ("path", "url") if str(arguments.get(name)).lower() == name]
+    copied += [name for name in tool.body_arguments if body.strip() == name.upper()]
+    if copied:
+        raise MalformedReplyError(PLACEHOLDER.format(word=copied[0].upper(), name=copied[0]))
 
 
 def _call(tool: ActionTool, arguments: Mapping[str, Any]) -> ToolCall:
