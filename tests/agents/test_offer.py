@@ -269,15 +269,21 @@ async def test_a_question_that_the_user_has_asked_is_not_asked_back(asked: str, 
     assert not is_echo or '"```ask"' not in llm.asked[1][0]
 
 
-@pytest.mark.parametrize(
-    "end", ["I run it.\n\n```bash\nsh greet.sh Ann\n```", "Done.\n\n```finish\ngreet.sh greets.\n```"]
-)
-async def test_the_files_of_the_example_are_not_those_of_the_task(end: str) -> None:
-    with pytest.raises(MalformedReplyError, match=r"greet\.sh is a file of the example"):
-        await step(Small("change", end), *began("a.py"))
-    refused = ErrorObservation(content="greet.sh is a file of the example", error_id="malformed")
-    with pytest.raises(MalformedReplyError, match=r"greet\.sh is a file of the example"):
-        await step(Small(end), *began("a.py"), *written(), reply(end), refused)
+COPY = "I run it.\n\n```bash\nsh greet.sh Ann\n```"
+
+
+async def test_a_reply_that_copies_the_example_is_asked_for_again_warmer_and_not_done() -> None:
+    llm = Small(COPY, RUN)
+    assert isinstance(await step(llm, *began("a.py"), *written()), CmdRunAction)
+    assert llm.asked[0] == (llm.asked[1][0], None)
+    with pytest.raises(MalformedReplyError, match=r"Go on with this task:\nMake a\.py work\."):
+        await step(Small(COPY, COPY, COPY), *began("a.py"), *written())
+
+
+async def test_an_end_that_speaks_of_the_example_is_an_end() -> None:
+    end = "Done.\n\n```finish\ngreet.sh greets.\n```"
+    assert isinstance(await step(Small(end, END), *began("a.py"), *written()), AgentFinishAction)
+    assert isinstance(await step(Small(end, end, end), *began("a.py"), *written()), AgentFinishAction)
 
 
 async def test_a_task_may_have_a_file_of_the_same_name_as_one_of_the_example() -> None:

@@ -26,7 +26,7 @@ from handiwork.events.observation import (
     IPythonRunCellObservation,
     PlanObservation,
 )
-from handiwork.session.policies.repetition import WINDOW, Pair, Repetition, find_loop
+from handiwork.session.policies.repetition import RECENT, WINDOW, Pair, Repetition, find_loop
 
 
 def history(*pairs: Pair) -> list[Pair]:
@@ -114,10 +114,14 @@ class TestRepeat:
         assert (loop.first, loop.times) == (1, 6)
 
     def test_a_long_command_is_shortened(self) -> None:
-        loop = find_loop(history(*[ran("echo " + "long\n" * 100)] * 4))
-        assert loop is not None
-        assert loop.description.endswith("long lo...`.")
-        assert len(loop.description) < 160
+        for command, shown in (
+            ("echo " + "long " * 100, "long lo..."),
+            ("edit 4:4 <<end\nx = 1\nend", "`edit 4:4 <<end..."),
+        ):
+            loop = find_loop(history(*[ran(command)] * 4))
+            assert loop is not None
+            assert loop.description.endswith(f"{shown}`.")
+            assert len(loop.description) < 160
 
 
 def test_f7_polling_a_log_that_grows_is_not_stuck() -> None:
@@ -368,7 +372,7 @@ class Counting(list[tuple[Action, Observation | None]]):
 def test_only_the_end_of_a_long_history_is_read(pair: Pair) -> None:
     long = Counting(history(*[pair] * 5000))
     find_loop(long)
-    assert long.read <= 2 * WINDOW
+    assert long.read <= RECENT
 
 
 def test_an_agent_has_two_replies_to_leave_it_however_many_actions_a_reply_has() -> None:
@@ -385,3 +389,21 @@ def test_an_agent_has_two_replies_to_leave_it_however_many_actions_a_reply_has()
         loop = find_loop(replies(count))
         assert loop is not None
         assert loop.persists(told, replies(count)) is persists
+
+
+def test_what_the_agent_does_by_itself_between_replies_neither_counts_nor_is_told() -> None:
+    def with_own(*replies: Pair) -> list[Pair]:
+        pairs = history(*(pair for reply in replies for pair in (reply, ran("_state", "{}"))))
+        return [
+            (action.with_fields(completion=None if number % 2 else number), answer)
+            for number, (action, answer) in enumerate(pairs)
+        ]
+
+    two = [ran("ls", "a.py"), ran("pwd", "/w")]
+    loop = find_loop(with_own(*two, *two, *two))
+    assert loop is not None
+    assert loop.description.endswith("run `ls`, and run `pwd`.")
+    assert find_loop(with_own(*two, ran("make"))) is None
+    told = loop.event.with_fields(id=with_own(*two, *two, *two)[-1][0].id + 1)
+    assert not loop.persists(told, with_own(*two, *two, *two, two[0]))
+    assert loop.persists(told, with_own(*two, *two, *two, *two))

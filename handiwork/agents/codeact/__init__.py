@@ -16,7 +16,7 @@ from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, with_functions
 from handiwork.agents.protocols.ask import ask, is_small
-from handiwork.agents.protocols.example import check_not_example
+from handiwork.agents.protocols.example import check_not_copied, copies_example
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
@@ -71,11 +71,12 @@ class CodeActAgent(Agent):
             allowed = for_question(state, allowed, way)
         actions = await self._ask(state, tools, allowed)
         for temperature in RETRY_TEMPERATURES if guided else ():
-            if not (again := repeated(state, actions, tools)):
+            again = repeated(state, actions, tools)
+            if not again and not copies_example(self.llm.capabilities, actions, state.history):
                 break
             allowed = next_offered(state, allowed, again)
             actions = await self._ask(state, tools, allowed, temperature)
-        check_not_example(self.llm.capabilities, actions, state.history)
+        check_not_copied(self.llm.capabilities, actions, state)
         return await challenge(self.llm, state, actions, self.toolbox)
 
     async def _kind(self, state: State) -> Choice:

@@ -13,7 +13,7 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ask, is_small
-from handiwork.agents.protocols.example import check_not_example, example_messages
+from handiwork.agents.protocols.example import check_not_copied, example_messages
 from handiwork.agents.protocols.mcp_tools import MCP_TOOLS, with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
@@ -94,8 +94,7 @@ class PlannerAgent(Agent):
         tools = with_mcp(self.toolbox, state) if self.uses_mcp else self.toolbox
         descriptions = tuple(tool.tool for tool in tools)
         situation = MessageAction(content=_situation(state), source="environment")
-        history = state.history
-        state.history = [*recent(history, last), (situation, None)]
+        state.history = [*recent(state.history, last), (situation, None)]
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             def build(*_: object) -> Iterable[Message]:
@@ -111,7 +110,7 @@ class PlannerAgent(Agent):
         if small_window and _has_planned(state.history) and open_leaves(state.plan):
             offered = [tool for tool in offered if tool.name not in _PLAN]
         actions = await ask(self.llm, state, self._message_cache, prompt, tools, offered=offered)
-        check_not_example(self.llm.capabilities, actions, history)
+        check_not_copied(self.llm.capabilities, actions, state)
         names = ", ".join(f"{task.id} {task.goal}" for task in open_leaves(state.plan))
         if names and any(isinstance(action, AgentFinishAction) for action in actions):
             raise MalformedReplyError(f"Open tasks of the plan: {names}. Do them, or set them abandoned, then finish.")

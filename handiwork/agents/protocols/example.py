@@ -12,9 +12,9 @@ from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small
 from handiwork.agents.protocols.text_reply import block
-from handiwork.events.action import MessageAction
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action
-from handiwork.events.observation import ErrorObservation
 from handiwork.llm.types import Capabilities, Message
 
 ExampleReply = tuple[str, str, Mapping[str, Any]]
@@ -23,6 +23,7 @@ ExampleReply = tuple[str, str, Mapping[str, Any]]
 FILES = ("greet.sh", "notes.txt")
 """The files of the examples."""
 
+_ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
 _OTHER_FIELDS = set(Action.model_fields)
 
 
@@ -40,26 +41,38 @@ def example_messages(
         yield Message.text("assistant", reply)
 
 
-def check_not_example(capabilities: Capabilities, actions: Iterable[Action], history: History) -> None:
-    """Raise MalformedReplyError if a model that saw an example names a file of it that the task does not have.
+def copies_example(capabilities: Capabilities, actions: Iterable[Action], history: History) -> bool:
+    """Return whether a model that saw an example names a file of it that the task does not have.
 
     Small models that do not know how to go on copy the rest of the example. Files of the task are those that the user
-    or an observation names; the observation of a refused reply does not count.
+    or an observation names.
     """
     if not is_small(capabilities) or protocol_of(capabilities) is NATIVE:
-        return
-    for action in actions:
-        text = action.model_dump_json(exclude=_OTHER_FIELDS)
-        for file in FILES:
-            if file in text and not any(file in known for known in _texts(history)):
-                raise MalformedReplyError(
-                    f"Nothing was done: {file} is a file of the example, not of this task. Go on with the task itself."
-                )
+        return False
+    texts = [action.model_dump_json(exclude=_OTHER_FIELDS) for action in actions]
+    named = [file for file in FILES if any(file in text for text in texts)]
+    return any(not any(file in known for known in _texts(history)) for file in named)
+
+
+def check_not_copied(capabilities: Capabilities, actions: Iterable[Action], state: State) -> None:
+    """Raise MalformedReplyError if an action copies the example, unless it is an end: only its message is wrong then.
+
+    The error names no file of the example, which models would repeat.
+    """
+    acting = [action for action in actions if not isinstance(action, _ENDS)]
+    if copies_example(capabilities, acting, state.history):
+        raise MalformedReplyError(f"Nothing was done. Go on with this task:\n{_newest_message(state.history)}")
 
 
 def _texts(history: History) -> Iterator[str]:
     for action, observation in history:
         if isinstance(action, MessageAction) and action.source != "agent":
             yield action.content
-        if observation is not None and not isinstance(observation, ErrorObservation):
+        if observation is not None:
             yield observation.content
+
+
+def _newest_message(history: History) -> str:
+    """Return the user's newest message."""
+    messages = (a.content for a, _ in reversed(history) if isinstance(a, MessageAction) and a.source == "user")
+    return next(messages, "")

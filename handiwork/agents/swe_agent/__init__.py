@@ -68,8 +68,9 @@ TEXT_FORM = "Reply with a short thought, and then one command between two lines 
 FUNCTION_FORM = "Reply with a short thought, and call exactly one tool."
 
 GRAMMAR = Grammar(
-    'root ::= thought "```\\n" line+ "```"\n'
+    'root ::= thought "```\\n" first line* "```"\n'
     'thought ::= ( [^`\\n] [^\\n]{0,300} "\\n" ){1,3}\n'
+    'first ::= [^`\\n\\t ] [^\\n]* "\\n"\n'
     'line ::= [^`\\n] [^\\n]* "\\n" | "\\n"\n'
 )
 """Binds a reply to a thought and one command, on servers that support grammars."""

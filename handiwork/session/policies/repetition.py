@@ -20,6 +20,8 @@ from handiwork.events.record import LoopEvent, LoopRule
 
 WINDOW = 12
 """The number of newest entries in which repetitions are counted."""
+RECENT = 3 * WINDOW
+"""The number of newest entries that are looked at: some are messages of the platform, or the agent's own."""
 LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "cycle": 3, "mix": WINDOW, "waiting": 10}
 """The number of repetitions that counts as being stuck."""
 LONGEST_CYCLE = 4
@@ -83,16 +85,16 @@ class Repetition:
         """Return whether the agent is still in it, PATIENCE replies after the report."""
         if told is None:
             return False
-        since = takewhile(lambda pair: pair[0].id > told.id, reversed(history))
-        return len({action.completion or action.id for action, _ in islice(since, WINDOW)}) >= PATIENCE
+        since = takewhile(lambda pair: pair[0].id > told.id, islice(reversed(history), RECENT))
+        return len({action.completion or action.id for action, _ in _of_model(list(since))}) >= PATIENCE
 
 
 def find_loop(history: Sequence[Pair]) -> Repetition | None:
     """Return the repetition at the end of the history; None if the newest action or its result is new.
 
-    A user's message ends a repetition; messages of the environment are skipped. Two results are equal if their outputs
-    differ only in times with a fraction, memory addresses and names of temporary folders. The text of a plan after the
-    same change does not count.
+    A user's message ends a repetition. Messages of the environment are skipped, as is what the agent does by itself
+    between the model's replies. Two results are equal if their outputs differ only in times with a fraction, memory
+    addresses and names of temporary folders. The text of a plan after the same change does not count.
     """
     newest = _window(history)
     if not newest:
@@ -135,11 +137,15 @@ def _repetition(rule: LoopRule, times: int, first: Pair, what: str, length: int 
     return Repetition(first[0].id, rule, times, sentence)
 
 
-def _window(history: Sequence[Pair]) -> list[Pair]:
+def _window(history: Sequence[Pair]) -> Sequence[Pair]:
     """Return the agent's last actions, newest first."""
-    recent = islice(reversed(history), 2 * WINDOW)  # bounded, however many warnings there are
-    pairs = takewhile(lambda pair: pair[0].source != "user", recent)
-    return list(islice((pair for pair in pairs if not _is_warning(pair[0])), WINDOW))
+    pairs = takewhile(lambda pair: pair[0].source != "user", islice(reversed(history), RECENT))
+    return _of_model([pair for pair in pairs if not _is_warning(pair[0])])[:WINDOW]
+
+
+def _of_model(pairs: Sequence[Pair]) -> Sequence[Pair]:
+    """Return the actions that the model has written, without the agent's own between them; all if it wrote none."""
+    return [pair for pair in pairs if pair[0].completion is not None] or pairs
 
 
 def _is_warning(action: Action) -> bool:
@@ -219,5 +225,6 @@ def _describe_action(pair: Pair) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_LENGTH else f"{line[: _MAX_LENGTH - 3]}..."
+    # Several lines joined into one would be another command, and models run what stands here.
+    line, *more = text.strip().split("\n", 1)
+    return line if len(line) <= _MAX_LENGTH and not more else f"{line[: _MAX_LENGTH - 3]}..."
