@@ -17,6 +17,7 @@ from handiwork.agents.protocols.transcript import calls_of, content_of, user_mes
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
 from handiwork.agents.swe_agent.config import SWEConfig, TemplateConfig
+from handiwork.agents.swe_agent.demonstrations import Demonstration
 from handiwork.agents.swe_agent.mcp_commands import command_of, docs_of
 from handiwork.agents.swe_agent.processors import SWETurn, without_failures
 from handiwork.agents.swe_agent.templates import render
@@ -190,7 +191,8 @@ class _TemplateWriter:
         shown: list[str] = []
         if templates.put_demos_in_history:
             native = self._form == "function_calling"
-            earlier = [one for each in self._demonstrations for one in each.messages(native=native)]
+            fitting = filter(self._fits, self._demonstrations)
+            earlier = [message for each in fitting for message in each.messages(native=native)]
         elif _DEMONSTRATION.search(demonstration):
             texts = [each.text for each in self._demonstrations]
             shown = [self._render(demonstration, {**variables, "demonstration": text}) for text in texts]
@@ -203,6 +205,12 @@ class _TemplateWriter:
         images = task.images if task is not None and vision else ()
         system = Message.text("system", self._render(self._templates.system_template, variables).strip())
         return [*([system] if system.content else []), *earlier, Message("user", (Part(text=text), *images))]
+
+    def _fits(self, demonstration: Demonstration) -> bool:
+        """Return whether the demonstration has replies in the form of the model's own, if the agent chose that form."""
+        if self._config.tools.parse_function.type != "auto" or self._form == "thought_action":
+            return True
+        return self._form == "function_calling" and demonstration.has_calls
 
     def output(self, step: SWEStep) -> str:
         """Return the text of a reply's outcome, without its frame."""

@@ -20,6 +20,7 @@ from handiwork.agents.swe_agent.bundles import find_file
 from handiwork.agents.swe_agent.templates import SWEConfigError
 from handiwork.llm.types import Message, ToolCall
 
+SHIPPED = Path(__file__).parent / "prompts"
 LARGEST = 5_000_000
 """Bytes of a demonstration's file."""
 
@@ -65,6 +66,11 @@ class Demonstration(BaseModel):
     history: tuple[DemonstrationMessage, ...]
 
     @property
+    def has_calls(self) -> bool:
+        """Whether its replies call tools."""
+        return any(message.tool_calls for message in self.history)
+
+    @property
     def text(self) -> str:
         """All of it, for a template."""
         return "\n".join(message.text for message in self.history)
@@ -88,13 +94,16 @@ class Demonstration(BaseModel):
 
 
 def load_demonstrations(names: Sequence[str], near: Path) -> list[Demonstration]:
-    """Return the demonstrations of files, given from the folder ``near`` or one above it. Raises SWEConfigError."""
+    """Return the demonstrations of files, given from the folder ``near`` or one above it, or shipped.
+
+    Raises SWEConfigError.
+    """
     return [_load(name, near) for name in names]
 
 
 def _load(name: str, near: Path) -> Demonstration:
-    path = find_file(name, near)
-    if path is None:
+    path = find_file(name, near) or SHIPPED / Path(name).name
+    if not path.is_file():
         raise SWEConfigError(f"there is no demonstration {name} near {near}")
     if path.stat().st_size > LARGEST:
         raise SWEConfigError(f"the demonstration {path} has more than {LARGEST:,} bytes")

@@ -12,7 +12,7 @@ from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.agents.swe_agent import FUNCTION_FORM, TEXT_FORM, SWEAgent
-from handiwork.agents.swe_agent.config import default_config, load_config
+from handiwork.agents.swe_agent.config import DEFAULT, default_config, load_config
 from handiwork.agents.swe_agent.conversation import messages
 from handiwork.agents.swe_agent.install import InstallToolsAction, InstallToolsObservation
 from handiwork.events.action import CmdRunAction, MessageAction
@@ -107,6 +107,18 @@ def test_demonstrations_stand_as_messages_before_the_task(tmp_path: Path, name: 
     for conversation in (text, native):
         assert "A system message" not in shown(conversation)
         assert shown(conversation[-1:]).rstrip().endswith("Mend a.py.")
+
+
+@pytest.mark.parametrize("parser", ["auto", "function_calling"])
+def test_a_demonstration_in_text_is_not_for_models_that_call_tools_if_the_agent_chose_the_parser(
+    tmp_path: Path, parser: str
+) -> None:
+    (tmp_path / "mine.yaml").write_text(DEFAULT.read_text().replace("type: auto", f"type: {parser}"))
+    config = load_config(tmp_path / "mine.yaml")
+    assert "I look at greet.py." in config.demonstrations[0].text  # the shipped one
+    for form in ("thought_action", "function_calling", "json"):
+        first = messages(state_of(task("Mend a.py.")), config, MessageCache(), form, "", limit=16_000)
+        assert ("I look at greet.py." in shown(first)) is (form == "thought_action" or parser != "auto")
 
 
 def test_messages_stay_the_same_objects() -> None:
