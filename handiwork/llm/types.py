@@ -35,8 +35,8 @@ class Message:
     """One message of a conversation; its content is parts, text, or images and sounds by blob.
 
     A "tool" message answers the call ``tool_call_id``. ``thinking`` holds the provider's own reasoning parts, which are
-    sent back to it unchanged. Messages compare by identity: the wire form of each is built once and cached, so pass the
-    same object again in the next call.
+    sent back to it unchanged. An ``example`` stands before the conversation, and shows the model another one. Messages
+    compare by identity: the wire form of each is built once and cached, so pass the same object again in the next call.
     """
 
     role: Role
@@ -44,6 +44,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     thinking: tuple[dict[str, Any], ...] = ()
+    example: bool = False
 
     @classmethod
     def text(cls, role: Role, text: str, **fields: Any) -> Message:

@@ -17,8 +17,8 @@ from tests.agents.states import ran, reply, state_of, task
 
 TEXT = Capabilities(tools=False, schema=False, window=16_384)
 END = "```finish\ndone\n```"
-AFTER_EXAMPLE = [""] * 7
-"""A script begins at the reply that the conversation has reached: six are the worked example's, one is the write."""
+WRITE = ""
+"""A script begins at the reply that the conversation has reached: the write is the first."""
 NOTES = "notes.txt:\n```\n" + "words\n" * 200 + "```"
 
 
@@ -42,7 +42,7 @@ def project(makefile: str, message: str = "Make it work.", programs: tuple[str, 
     ("makefile", "told"), [("test:\n\ttrue", "\n\nThe tests are run with `make test`."), ("all:\n\ttrue", "")]
 )
 async def test_the_model_is_told_the_projects_check(makefile: str, told: str) -> None:
-    llm = ScriptedLLM([*AFTER_EXAMPLE, "```bash\nls\n```"], capabilities=TEXT)
+    llm = ScriptedLLM([WRITE, "```bash\nls\n```"], capabilities=TEXT)
     await CodeActAgent(llm).step(project(makefile))
     (overview,) = [part.text for message in llm.requests[0] for part in message.content if "Makefile" in part.text]
     assert overview.endswith(f"```{told}")
@@ -53,7 +53,7 @@ async def test_it_runs_before_the_end_also_after_older_outputs_were_left_out() -
     collapse = CondensationEvent(first=1, last=state.last_id, how="collapse")
     state.apply(collapse.with_fields(id=state.last_id + 1))
     assert check_of(state) == "make test"
-    actions = await CodeActAgent(ScriptedLLM([*AFTER_EXAMPLE, END], capabilities=TEXT)).step(state)
+    actions = await CodeActAgent(ScriptedLLM([WRITE, END], capabilities=TEXT)).step(state)
     assert isinstance(actions, list)
     assert [action.command for action in actions if isinstance(action, CmdRunAction)] == ["make test"]
 
@@ -73,7 +73,7 @@ def test_the_one_that_the_user_names_comes_first_if_it_says_that_it_checks(messa
 async def test_one_whose_program_is_not_installed_is_none_and_the_model_is_told() -> None:
     state = project("test:\n\ttrue", programs=("sh",))
     assert check_of(state) == ""
-    llm = ScriptedLLM([*AFTER_EXAMPLE, "```bash\nls\n```"], capabilities=TEXT)
+    llm = ScriptedLLM([WRITE, "```bash\nls\n```"], capabilities=TEXT)
     await CodeActAgent(llm).step(state)
     assert "The tests cannot run here: make is not installed." in str(llm.requests[0])
 
@@ -89,7 +89,7 @@ async def test_the_task_ends_where_the_check_that_the_user_named_is_not_installe
     run, output = ran("pytest -q", "bash: pytest: command not found", 127)
     state.apply(run.with_fields(id=state.last_id + 1))
     state.apply(output.with_fields(id=state.last_id + 1, cause=state.last_id))
-    actions = await CodeActAgent(ScriptedLLM([*AFTER_EXAMPLE, END], capabilities=TEXT)).step(state)
+    actions = await CodeActAgent(ScriptedLLM([WRITE, END], capabilities=TEXT)).step(state)
     assert isinstance(actions, list)
     assert [type(action) for action in actions] == [AgentFinishAction]
 
@@ -109,7 +109,7 @@ async def test_without_network_a_missing_program_comes_with_the_advice_to_go_on_
     run, failed = ran("pytest -q", output, exit_code)
     state.apply(run.with_fields(id=state.last_id + 1))
     state.apply(failed.with_fields(id=state.last_id + 1, cause=state.last_id))
-    llm = ScriptedLLM([*AFTER_EXAMPLE, END], capabilities=TEXT)
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
     await CodeActAgent(llm).step(state)
     assert ("It is not installed: go by the files" in llm.requests[0][-1].content[0].text) is told
 

@@ -22,10 +22,6 @@ def answer(word: str) -> str:
     return json.dumps({"answer": word})
 
 
-AFTER_EXAMPLE = [""] * 6
-"""A script begins at the reply that the first conversation has reached: the worked example has six."""
-
-
 async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None:
     (bench.workspace / "notes").mkdir()
     (bench.workspace / "notes/a.txt").write_text("milk\n")
@@ -88,7 +84,6 @@ async def test_the_end_that_the_model_chose_follows_a_check_that_succeeds(bench:
 
 async def test_nothing_changed_is_told_once_if_the_task_asks_for_a_change(bench: Bench) -> None:
     replies = [
-        *AFTER_EXAMPLE,
         act("finish", message="I made it."),
         answer("change"),
         act("finish", message="There is nothing to make."),
@@ -101,7 +96,6 @@ async def test_nothing_changed_is_told_once_if_the_task_asks_for_a_change(bench:
 
 async def test_a_repeated_reply_is_asked_for_again(bench: Bench) -> None:
     replies = [
-        *AFTER_EXAMPLE,
         act("bash", command="ls"),
         act("bash", command="ls"),
         act("bash", command="ls"),
@@ -124,7 +118,7 @@ async def test_the_model_may_hand_a_repair_over(bench: Bench) -> None:
 
 
 async def test_a_command_that_does_not_say_that_it_checks_is_not_run(bench: Bench) -> None:
-    replies = [*AFTER_EXAMPLE, act("write", path="solve.py", content="1\n"), act("finish", message="made")]
+    replies = [act("write", path="solve.py", content="1\n"), act("finish", message="made")]
     task = "Make solve.py, which is used as `python3 solve.py FILE`."
     await (await bench.session(replies, capabilities=SMALL)).run(task)
     assert not [event for event in bench.events if isinstance(event, CmdRunAction)]
@@ -141,7 +135,7 @@ async def test_a_reply_that_only_reads_before_its_end_runs_no_check(bench: Bench
 async def test_an_end_after_a_command_that_failed_is_questioned_once(bench: Bench) -> None:
     end = act("finish", message="It counts.")
     run = act("bash", command="echo counting; exit 3")
-    session = await bench.session([*AFTER_EXAMPLE, run, end, end], capabilities=SMALL)
+    session = await bench.session([run, end, end], capabilities=SMALL)
     state = await session.run("Run the counter.")
     assert state.outputs == {"message": "It counts."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
@@ -151,7 +145,7 @@ async def test_an_end_after_a_command_that_failed_is_questioned_once(bench: Benc
 async def test_an_end_after_a_write_with_an_undefined_name_is_questioned_once(bench: Bench) -> None:
     end = act("finish", message="It is written.")
     wrong, right = (act("write", path="a.py", content=text) for text in ("print(os.name)\n", "import os\n"))
-    session = await bench.session([*AFTER_EXAMPLE, wrong, end, right, end], capabilities=SMALL)
+    session = await bench.session([wrong, end, right, end], capabilities=SMALL)
     state = await session.run("Write a.py.")
     assert state.outputs == {"message": "It is written."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
@@ -160,7 +154,7 @@ async def test_an_end_after_a_write_with_an_undefined_name_is_questioned_once(be
 
 async def test_a_long_message_that_may_be_a_question_is_not_pushed_to_a_change(bench: Bench) -> None:
     end = act("finish", message="worker.py")
-    session = await bench.session([*AFTER_EXAMPLE, end, end], capabilities=SMALL)
+    session = await bench.session([end, end], capabilities=SMALL)
     log = "10:00 ERROR no space left on device\n" * 20
     state = await session.run(f"Which module wrote this?\n\n{log}")
     assert state.outputs == {"message": "worker.py"}

@@ -324,7 +324,6 @@ def test_in_every_protocol_and_small_windows(project: Path, protocol: str, agent
     end = written(protocol, "finish", "message", message="Done.")
     replies = {
         "PlannerAgent": [
-            *[""] * 5,  # a script begins after the replies of the example
             written(protocol, "plan_task", "goal", goal="Look"),
             written(protocol, "bash", "command", command="ls"),
             written(protocol, "modify_task", None, task_id="0", state="completed"),

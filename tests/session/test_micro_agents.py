@@ -35,8 +35,6 @@ tools: [bash]
 ---
 Count the words of {{ path }}. {{ task }}
 """
-AFTER_EXAMPLE = [""] * 3
-"""A script begins at the reply that the first conversation has reached: the example of a micro agent has three."""
 GIT = "---\nname: git\ndescription: Git's rules.\ntriggers: [git]\n---\nBranches are named after issues.\n"
 PYTHON = "---\nname: python\ntriggers: [python]\n---\nUse uv.\n"
 
@@ -116,7 +114,7 @@ async def test_the_outputs_in_every_protocol(bench: Bench, user: Path, protocol:
         "text": "```finish 4\nFour.\n```",
     }[protocol]
     capabilities = Capabilities(tools=False, schema=protocol == "json", window=8_000)
-    session = await bench.session([*AFTER_EXAMPLE, end], agent=Handing, capabilities=capabilities)
+    session = await bench.session([end], agent=Handing, capabilities=capabilities)
     state = await session.run("count")
     (delegated,) = [o for _, o in state.history if isinstance(o, AgentDelegateObservation)]
     assert delegated.outputs == {"count": 4, "summary": "Four."}

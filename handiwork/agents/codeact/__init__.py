@@ -15,7 +15,7 @@ from handiwork.agents.codeact.prompt import has_example, prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, with_functions
-from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, ask, is_small
 from handiwork.agents.protocols.example import check_not_copied, copies_example
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
@@ -27,9 +27,6 @@ from handiwork.llm.types import Message
 
 BUDGET, SMALL_BUDGET = 24_000, 12_000
 """Characters of the overview, in general and for a small window."""
-
-RETRY_TEMPERATURES = (0.6, 1.0)
-"""Temperatures of the retries after a reply that repeats an earlier action."""
 
 
 class CodeActAgent(Agent):

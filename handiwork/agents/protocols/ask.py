@@ -21,6 +21,9 @@ from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, T
 SMALL_WINDOW = 32_768
 """Tokens of the largest window that gets compact prompts and short observations."""
 
+RETRY_TEMPERATURES = (0.6, 1.0)
+"""Temperatures of the retries after a reply that repeats an earlier action."""
+
 Prompt = Callable[[ReplyProtocol, bool], Sequence[Message]]
 """Returns the messages before a conversation, for a protocol and for a small window or not."""
 

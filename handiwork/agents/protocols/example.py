@@ -33,12 +33,12 @@ def example_messages(
     """Yield each text of the example as the user's, and the reply to it as the protocol writes it."""
     by_name = {tool.name: tool for tool in tools}
     for text, (thought, name, arguments) in example:
-        yield Message.text("user", text)
+        yield Message.text("user", text, example=True)
         if protocol is JSON:
             reply = json.dumps({"thought": thought, "action": name, **arguments})
         else:
             reply = f"{thought}\n\n{block(by_name[name], arguments)}"
-        yield Message.text("assistant", reply)
+        yield Message.text("assistant", reply, example=True)
 
 
 def copies_example(capabilities: Capabilities, actions: Iterable[Action], history: History) -> bool:

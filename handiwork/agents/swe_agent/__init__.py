@@ -12,7 +12,7 @@ from pydantic import BaseModel, JsonValue
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.protocols import JSON, NATIVE
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.ask import actions_of, check_closed, is_small
+from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, actions_of, check_closed, is_small
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT
@@ -231,9 +231,29 @@ class SWEAgent(Agent[SWENotes]):
         return form
 
     async def _ask(self, state: State[SWENotes]) -> Step:
-        """Ask the model for the next command; return it, and the command that prints the prompt's variables."""
+        """Ask the model for the next command; return it, and the command that prints the prompt's variables.
+
+        A model with a small window is asked again, at a higher temperature, after a command that has just failed or has
+        just run twice.
+        """
         commands = [tool.action_tool(self._config.tools.execution_timeout) for tool in self._tools]
         tools = with_mcp(commands, state)
+        action = await self._reply(state, tools)
+        for temperature in RETRY_TEMPERATURES if is_small(self.llm.capabilities) else ():
+            if not self._is_repeated(state, action):
+                break
+            action = await self._reply(state, tools, temperature)
+        return [action, *self._state_commands()]
+
+    def _is_repeated(self, state: State[SWENotes], action: Action) -> bool:
+        command = action.command if isinstance(action, CmdRunAction) else ""
+        steps = last_steps(read_history(state, self._config))
+        same = list(takewhile(lambda step: step.command == command != "", reversed(steps)))
+        return len(same) > 1 or any(map(_has_failed, same))
+
+    async def _reply(
+        self, state: State[SWENotes], tools: Sequence[ActionTool], temperature: float | None = None
+    ) -> Action:
         while True:
             capabilities = self.llm.capabilities
             form = self._form(capabilities)
@@ -248,12 +268,13 @@ class SWEAgent(Agent[SWENotes]):
                 capabilities=capabilities,
             )
             try:
-                completion: Completion = await self.llm.complete(prompt, *_request(form, tools, capabilities))
+                request = _request(form, tools, capabilities)
+                completion: Completion = await self.llm.complete(prompt, *request, temperature=temperature)
             except UnsupportedError:
                 if self._form(self.llm.capabilities) == form and self.llm.capabilities == capabilities:
                     raise
                 continue
-            return [self._action(form, completion, tools), *self._state_commands()]
+            return self._action(form, completion, tools)
 
     def _action(self, form: Parser, completion: Completion, tools: Sequence[ActionTool]) -> Action:
         """Return the action of a reply. Raises MalformedReplyError, also for a blocked command."""
@@ -328,6 +349,10 @@ def _status(step: SWEStep) -> str:
 
 def _output(step: SWEStep) -> str:
     return step.observation.text if isinstance(step.observation, CmdOutputObservation) else ""
+
+
+def _has_failed(step: SWEStep) -> bool:
+    return isinstance(step.observation, CmdOutputObservation) and step.observation.error
 
 
 def _seconds(step: SWEStep) -> float:

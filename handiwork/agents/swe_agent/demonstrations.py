@@ -81,16 +81,16 @@ class Demonstration(BaseModel):
         for entry, following in zip_longest(self.history, self.history[1:]):
             if entry.role != "assistant":
                 if call is None:
-                    yield Message.text("user", entry.text)
+                    yield Message.text("user", entry.text, example=True)
                 else:
-                    yield Message.text("tool", entry.text, tool_call_id=call.id)
+                    yield Message.text("tool", entry.text, tool_call_id=call.id, example=True)
                 call = None
             elif native and entry.tool_calls and following is not None and following.role == "tool":
                 called = entry.tool_calls[0]
                 call = ToolCall(called.id, called.function.name, called.function.arguments)
-                yield Message.text("assistant", entry.content_text, tool_calls=(call,))
+                yield Message.text("assistant", entry.content_text, tool_calls=(call,), example=True)
             else:
-                yield Message.text("assistant", entry.text)
+                yield Message.text("assistant", entry.text, example=True)
 
 
 def load_demonstrations(names: Sequence[str], near: Path) -> list[Demonstration]:

@@ -17,10 +17,11 @@ MAX_REQUESTS = 1_000
 class ScriptedLLM:
     """A model that returns the replies of a script in order, each once, regardless of the messages.
 
-    The first call starts at the reply whose index is the number of assistant messages in its conversation, so a session
-    resumed in a new process continues with the next reply; from there on every call takes the next line, including
-    those of delegates and condensers. A reply with ``error`` is a line of its own: it raises ProviderError, and the
-    next call takes the line after it. A cancelled call returns its reply to the script.
+    The first call starts at the reply whose index is the number of assistant messages in its conversation (those of
+    examples do not count), so a session resumed in a new process continues with the next reply; from there on every
+    call takes the next line, including those of delegates and condensers. A reply with ``error`` is a line of its own:
+    it raises ProviderError, and the next call takes the line after it. A cancelled call returns its reply to the
+    script.
     A reply may also be its text alone, or a mapping like a line of a script's file; an invalid mapping raises
     pydantic.ValidationError.
     """
@@ -100,7 +101,7 @@ class ScriptedLLM:
         self.requests.append(tuple(messages))
         del self.requests[:-MAX_REQUESTS]
         if self._next is None:
-            answered = sum(message.role == "assistant" for message in messages)
+            answered = sum(message.role == "assistant" and not message.example for message in messages)
             self._next = position_after(self._replies, answered)
         if self._next >= len(self._replies):
             raise LLMError(f"the script has {len(self._replies)} replies, and all are used; add more lines to it")

@@ -72,8 +72,9 @@ def session(
 
 
 def prompt(model: ScriptedLLM, request: int = -1) -> str:
-    """Return the text of a request."""
-    return "\n".join(part.text or "" for message in model.requests[request] for part in message.content)
+    """Return the text of a request, without the demonstration."""
+    messages = (message for message in model.requests[request] if not message.example)
+    return "\n".join(part.text or "" for message in messages for part in message.content)
 
 
 def text_of(message: Message) -> str:
@@ -82,6 +83,12 @@ def text_of(message: Message) -> str:
 
 def commands(result: RunResult) -> list[str]:
     return [a.command for a, _ in result.state.history if isinstance(a, CmdRunAction) and not a.command.startswith("_")]
+
+
+def test_a_small_model_is_asked_again_before_it_runs_what_has_failed_or_has_run_twice(tmp_path: Path) -> None:
+    false, true = block("false"), block("true")
+    result, _ = session(tmp_path, [false, false, block("echo 1"), true, true, true, block("submit")])
+    assert commands(result) == ["false", "echo 1", "true", "true", "submit"]
 
 
 def test_it_views_searches_edits_and_submits(tmp_path: Path) -> None:
