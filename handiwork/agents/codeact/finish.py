@@ -59,6 +59,9 @@ UNCHANGED = (
 )
 """The message after an end without a change, if a long message may be a question; it may be answered by an end."""
 
+NOT_DONE = "The task is not done: nothing has been changed or made yet. Do it now."
+"""The message after an end without a change, if one is asked for."""
+
 _MAY_CHECK = (
     "{task}\n\nThe work on this task is over. Should `{check}` be run to see whether it is right (run)? "
     "Not if only information was asked for, or if this must not be run (skip)."
@@ -123,12 +126,19 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
         return before  # the model sees their outcomes before it ends the task
     if small and isinstance(end, AgentFinishAction) and (failure := _failure(turn) or _fault(turn)):
         return [_facts(end, f"{failure}\nIf that shows a fault, mend it first.")]
-    if small and not changed and isinstance(end, AgentFinishAction):
-        if len(messages_of(state)[-1]) > _LONG:
-            return [_facts(end, UNCHANGED)]
-        if await _asks_for_change(llm, state):
-            return [_facts(end, "The task is not done: nothing has been changed or made yet. Do it now.")]
+    if small and not changed and isinstance(end, AgentFinishAction) and (text := await why_unfinished(llm, state)):
+        return [_facts(end, text)]
     return actions
+
+
+async def why_unfinished(llm: AgentLLM, state: State) -> str:
+    """Return what to tell a small model that ends without a change; "" if the user's last message asks for none.
+
+    Raises the errors of the model.
+    """
+    if len(messages_of(state)[-1]) > _LONG:
+        return UNCHANGED
+    return NOT_DONE if await _asks_for_change(llm, state) else ""
 
 
 async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
+from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED, why_unfinished
 from handiwork.agents.protocols import JSON, NATIVE
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, actions_of, check_closed, is_small
@@ -109,9 +110,20 @@ class SWEAgent(Agent[SWENotes]):
         """Install the tools, then ask the model for the next command, or submit."""
         if not state.data.folder and (install := self._install(state)) is not None:
             return install
-        if (end := self._end(state)) is not None:
-            return end
+        if not _is_challenge(state.history[-1][0]) and (end := self._end(state)) is not None:
+            return await self._challenge(state, end) or end
         return self._mended_shell(state) or await self._ask(state)
+
+    async def _challenge(self, state: State[SWENotes], end: Step) -> Action | None:
+        """Return a message in place of a small model's first submission without a change, if the user asks for one."""
+        if not isinstance(end, PatchAction) or not end.submitted or not is_small(self.llm.capabilities):
+            return None
+        patch = _output(last_steps(read_history(state, self._config))[-1]).split(SUBMISSION)[1]
+        since = takewhile(lambda pair: pair[0].source != "user", reversed(state.history))
+        if patch.strip() or any(_is_challenge(action) for action, _ in since):
+            return None
+        text = await why_unfinished(self.llm, state)
+        return MessageAction(content=text, source="environment") if text else None
 
     def at_limit(self, state: State[SWENotes], limit: str) -> Step | None:
         """Submit the changes."""
@@ -312,6 +324,10 @@ class SWEAgent(Agent[SWENotes]):
             raise MalformedReplyError(ONE_CALL.format(count=len(reply.calls) or "none"))
         (action,) = actions_of(reply.calls, reply.text, tools)
         return action
+
+
+def _is_challenge(action: Action) -> bool:
+    return isinstance(action, MessageAction) and action.content in (UNCHANGED, NOT_DONE)
 
 
 def _last(state: State[SWENotes]) -> tuple[Action, Observation | None]:

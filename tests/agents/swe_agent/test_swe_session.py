@@ -14,6 +14,7 @@ import pytest
 
 import handiwork
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.codeact.finish import NOT_DONE
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action
@@ -87,8 +88,17 @@ def commands(result: RunResult) -> list[str]:
 
 def test_a_small_model_is_asked_again_before_it_runs_what_has_failed_or_has_run_twice(tmp_path: Path) -> None:
     false, true = block("false"), block("true")
-    result, _ = session(tmp_path, [false, false, block("echo 1"), true, true, true, block("submit")])
+    replies = [false, false, block("echo 1"), true, true, true, block("submit"), "question"]
+    result, _ = session(tmp_path, replies)
     assert commands(result) == ["false", "echo 1", "true", "true", "submit"]
+
+
+def test_a_small_model_is_told_once_that_it_submits_no_change_where_one_is_asked_for(tmp_path: Path) -> None:
+    submit = block("submit", "It is right now.")
+    result, model = session(tmp_path, [submit, '{"answer": "repair"}', block("open calc.py"), submit])
+    assert commands(result) == ["submit", "open calc.py", "submit"]
+    assert NOT_DONE in prompt(model, 2)
+    assert result.state.outputs["exit_status"] == "submitted"
 
 
 def test_it_views_searches_edits_and_submits(tmp_path: Path) -> None:
@@ -356,7 +366,7 @@ def test_replies_in_json(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_delegator_gets_its_shell_back(tmp_path: Path) -> None:
-    result, _ = session(tmp_path, [block("export MINE=2"), block("submit")], agent=Delegator)
+    result, _ = session(tmp_path, [block("export MINE=2"), block("submit"), "question"], agent=Delegator)
     assert result.outcome == "finished", result.state.last_error
     assert str(result.state.outputs["before"]).endswith(" 1\n")
     assert result.state.outputs["after"] == result.state.outputs["before"]
@@ -413,7 +423,7 @@ def test_bundles_as_swe_agent_publishes_them_run_unchanged(tmp_path: Path, form:
 
 
 def test_a_shell_inside_the_shell_is_ended(tmp_path: Path) -> None:
-    result, model = session(tmp_path, [block("I start `bash` now."), block("echo $PAGER"), block("submit")])
+    result, model = session(tmp_path, [block("I start `bash` now."), block("echo $PAGER"), block("submit"), "question"])
     assert result.outcome == "finished", result.state.last_error
     assert commands(result)[1:4] == ["C-c", "C-d", "echo $PAGER"]
-    assert prompt(model).rpartition("echo $PAGER")[2].split()[1] == "cat", "the shell is the one with the tools"
+    assert prompt(model, -2).rpartition("echo $PAGER")[2].split()[1] == "cat", "the shell is the one with the tools"
