@@ -126,13 +126,16 @@ class SWEAgent(Agent[SWENotes]):
         return MessageAction(content=text, source="environment") if text else None
 
     def at_limit(self, state: State[SWENotes], limit: str) -> Step | None:
-        """Submit the changes."""
+        """Submit the changes; the limit may have ended the reading of a patch that the model submitted."""
         installed = (o.folder for _, o in state.history if isinstance(o, InstallToolsObservation))
         folder = state.data.folder or next(installed, "")
         if not folder:
             return None
-        if isinstance(_last(state)[0], PatchAction):
-            return self._finish(state)
+        action, observation = _last(state)
+        if isinstance(action, PatchAction):
+            has_patch = isinstance(observation, PatchObservation) and not observation.problem
+            again = action.submitted and not has_patch
+            return PatchAction(folder=folder, status=action.status) if again else self._finish(state)
         return PatchAction(folder=folder, status=f"submitted ({STATUS.get(limit, 'exit_cost')})")
 
     def _install(self, state: State[SWENotes]) -> Step | None:

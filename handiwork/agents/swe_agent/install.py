@@ -55,6 +55,9 @@ unset __kept
 """
 _SECONDS = 60.0
 
+_PACKED = re.compile(r"^(\d+) ([A-Za-z0-9+/=]+)\s*$", re.MULTILINE)
+"""What `_patch show` prints: the length of the whole in characters, and a piece of it."""
+
 
 class BundleFolder(Model):
     """A bundle's folder on the host; ``hidden`` tools are not offered."""
@@ -176,9 +179,9 @@ class PatchAction(Action):
         while len(packed) < size and not problem:
             show = f"({environment} && {first if not packed else ''}_patch show {len(packed)})"
             piece = await run(CmdRunAction(command=show, timeout=_SECONDS))
-            match = re.search(r"^(\d+) ([A-Za-z0-9+/=]+)\s*\Z", piece.text, re.MULTILINE)
+            *_, match = (None, *_PACKED.finditer(piece.text))
             if match is None or not _succeeded(piece):
-                problem = piece.text.strip()[-500:] or "it cannot be read"
+                problem = _PACKED.sub("", piece.text).strip()[-500:] or "it cannot be read"
             elif int(match[1]) > LARGEST_PATCH:
                 problem = TOO_LARGE
             else:

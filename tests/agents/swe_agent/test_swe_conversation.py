@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.base import MalformedReplyError, Step
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
-from handiwork.agents.swe_agent import FUNCTION_FORM, TEXT_FORM, SWEAgent
+from handiwork.agents.swe_agent import FUNCTION_FORM, TEXT_FORM, SWEAgent, SWENotes
 from handiwork.agents.swe_agent.config import DEFAULT, default_config, load_config
 from handiwork.agents.swe_agent.conversation import messages
-from handiwork.agents.swe_agent.install import InstallToolsAction, InstallToolsObservation
-from handiwork.events.action import CmdRunAction, MessageAction
+from handiwork.agents.swe_agent.install import (
+    InstallToolsAction,
+    InstallToolsObservation,
+    PatchAction,
+    PatchObservation,
+)
+from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.llm.scripted.model import ScriptedLLM
@@ -125,6 +130,24 @@ def test_messages_stay_the_same_objects() -> None:
     cache, state = MessageCache(), history(native=False)
     first, second = (messages(state, CONFIG, cache, "thought_action", TEXT_FORM, limit=9_000) for _ in range(2))
     assert all(one is other for one, other in zip(first, second, strict=True))
+
+
+def test_a_patch_that_a_limit_kept_from_being_read_is_read_once_more() -> None:
+    agent = SWEAgent(ScriptedLLM([]))  # type: ignore[arg-type]
+    agent.reset()
+
+    def at_limit(*events: Event) -> Step | None:
+        state: State[SWENotes] = state_of(task(), *events)
+        state.data = SWENotes(folder="/tools")
+        return agent.at_limit(state, "time")
+
+    unread = (PatchAction(folder="/tools", submitted=True), PatchObservation(problem="KeyboardInterrupt"))
+    action = at_limit(*unread)
+    assert isinstance(action, PatchAction)
+    assert (action.folder, action.status, action.submitted) == ("/tools", "submitted", False)
+    end = at_limit(*unread, action, PatchObservation(content="+x\n"))
+    assert isinstance(end, AgentFinishAction)
+    assert (end.outputs["patch"], end.outputs["exit_status"]) == ("+x\n", "submitted")
 
 
 def test_a_command_that_was_cut_is_not_run() -> None:
