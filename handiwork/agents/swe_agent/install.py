@@ -179,13 +179,13 @@ class PatchAction(Action):
         while len(packed) < size and not problem:
             show = f"({environment} && {first if not packed else ''}_patch show {len(packed)})"
             piece = await run(CmdRunAction(command=show, timeout=_SECONDS))
-            *_, match = (None, *_PACKED.finditer(piece.text))
-            if match is None or not _succeeded(piece):
+            found = list(_PACKED.finditer(piece.text))
+            if not found or not _succeeded(piece):
                 problem = _PACKED.sub("", piece.text).strip()[-500:] or "it cannot be read"
-            elif int(match[1]) > LARGEST_PATCH:
+            elif int(found[-1][1]) > LARGEST_PATCH:
                 problem = TOO_LARGE
             else:
-                size, packed = int(match[1]), packed + match[2]
+                size, packed = int(found[-1][1]), packed + found[-1][2]
         await run(CmdRunAction(command=f". {shlex.quote(self.folder)}/before.sh", timeout=_SECONDS))
         patch = b"" if problem else _unpacked(packed)
         if len(patch) > LARGEST_PATCH:
