@@ -114,8 +114,8 @@ def rewind_event(state: State) -> CondensationEvent:
     """Return the event that drops the repetition from a stuck agent's history; files stay as they are."""
     assert state.loop is not None
     first = state.loop.first
-    actions = (action for action, _ in state.history if action.id >= first and action.source == "agent")
-    steps = len({action.completion or action.id for action in actions})
+    actions = [action for action, _ in state.history if action.id >= first and action.source == "agent"]
+    steps = len({action.completion for action in actions if action.completion} or actions)
     summary = TAKEN_BACK.format(steps)
     return CondensationEvent(first=first, last=state.last_id, how="rewind", summary=summary, source="user")
 

@@ -67,7 +67,9 @@ class AgentRunner:
         actions = self._checked(result)
         if state.totals.plan_mode and not state.id:
             actions = list(map(_proposal, actions))
-        return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
+        if any(action.completion for action in actions):
+            return actions  # those without one are the agent's own
+        return [action.with_fields(completion=self._llm.last_event) for action in actions]
 
     def at_limit(self, state: State, error: LimitReachedError | CannotCondenseError) -> list[Action]:
         """Return the actions by which the agent ends its task at a limit; none if the session is to pause.

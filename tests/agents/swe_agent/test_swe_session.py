@@ -93,6 +93,14 @@ def test_a_small_model_is_asked_again_before_it_runs_what_has_failed_or_has_run_
     assert commands(result) == ["false", "echo 1", "true", "true", "submit"]
 
 
+def test_a_repetition_is_told_without_the_commands_of_the_agent_itself(tmp_path: Path) -> None:
+    asked_again = [block("pwd")] * 3
+    replies = [block("pwd"), block("pwd"), *asked_again, *asked_again, block("submit"), "question"]
+    result, model = session(tmp_path, replies)
+    assert commands(result) == [*["pwd"] * 4, "submit"]
+    assert "The same was done 4 times with the same result: run `pwd`." in prompt(model, 8)
+
+
 def test_a_small_model_is_told_once_that_it_submits_no_change_where_one_is_asked_for(tmp_path: Path) -> None:
     submit = block("submit", "It is right now.")
     result, model = session(tmp_path, [submit, '{"answer": "repair"}', block("open calc.py"), submit])

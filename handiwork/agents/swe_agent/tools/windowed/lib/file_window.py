@@ -48,7 +48,7 @@ class FileWindow:
             fail("No file is open: use `open` first.")
         self.path = Path(os.path.realpath(name))
         if self.path.is_dir():
-            fail(f"Error: {name} is a directory. Use ls to see what is in it.")
+            fail(f"Error: {name} is a directory: `ls {name}` lists its files.")
         try:
             self.lines = split(self.path.read_bytes())
         except FileNotFoundError:
