@@ -30,13 +30,13 @@ from handiwork.agents.swe_agent.install import (
     PatchObservation,
 )
 from handiwork.agents.swe_agent.mcp_commands import COMMANDS, action_of
-from handiwork.agents.swe_agent.parsers import ONE_CALL, parse_text
+from handiwork.agents.swe_agent.parsers import BLOCKS, GRAMMAR, ONE_CALL, TEXT_FORM, parse_text
 from handiwork.agents.swe_agent.templates import render
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.llm.errors import UnsupportedError
-from handiwork.llm.types import Capabilities, Completion, Grammar, ReplyForm, Tool
+from handiwork.llm.types import Capabilities, Completion, ReplyForm, Tool
 
 SUBMISSION, FORFEIT = "<<SWE_AGENT_SUBMISSION>>", "###SWE-AGENT-EXIT-FORFEIT###"
 """Lines that a tool prints to end the task."""
@@ -60,21 +60,7 @@ BASH = BundleTool(
     end_name="",
 )
 
-BLOCKS = frozenset({"thought_action", "single_bash_code_block", "all_bash_code_blocks"})
-"""The parsers of replies whose commands stand in fenced blocks."""
-
-TEXT_FORM = "Reply with a short thought, and then one command between two lines of three backticks, ```."
-"""Small models copy an example that stands here."""
-
 FUNCTION_FORM = "Reply with a short thought, and call exactly one tool."
-
-GRAMMAR = Grammar(
-    'root ::= thought "```\\n" first line* "```"\n'
-    'thought ::= ( [^`\\n] [^\\n]{0,300} "\\n" ){1,3}\n'
-    'first ::= [^`\\n\\t ] [^\\n]* "\\n"\n'
-    'line ::= [^`\\n] [^\\n]* "\\n" | "\\n"\n'
-)
-"""Binds a reply to a thought and one command, on servers that support grammars."""
 
 
 class SWEOutputs(BaseModel):

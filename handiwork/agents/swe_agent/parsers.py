@@ -1,4 +1,4 @@
-"""Parsers: the thought and the one command in a model's reply that is text, by SWE-agent's names of their forms."""
+"""Replies that are text: how the model is told to write them, and the parsers, by SWE-agent's names of their forms."""
 
 from __future__ import annotations
 
@@ -7,9 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.swe_agent.bundles import BundleTool
+from handiwork.llm.types import Grammar
 
 Parsed = tuple[str, str]
 """A thought and a command."""
+
+BLOCKS = frozenset({"thought_action", "single_bash_code_block", "all_bash_code_blocks"})
+"""The parsers of replies whose commands stand in fenced blocks."""
+
+TEXT_FORM = "Reply with a short thought, and then one command between two lines of three backticks, ```."
+"""Small models copy an example that stands here."""
+
+GRAMMAR = Grammar(
+    'root ::= thought "```\\n" first line* "```"\n'
+    'thought ::= ( [^`\\n] [^\\n]{0,300} "\\n" ){1,3}\n'
+    'first ::= [^`\\n\\t ] [^\\n]* "\\n"\n'
+    'line ::= [^`\\n] [^\\n]* "\\n" | "\\n"\n'
+)
+"""Binds a reply to a thought and one command, on servers that support grammars."""
 
 THOUGHT_ACTION = """\
 Your reply was not understood: it must have one thought and one command, like this:

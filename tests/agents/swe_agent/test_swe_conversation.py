@@ -11,7 +11,7 @@ import pytest
 from handiwork.agents.base import MalformedReplyError, Step
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
-from handiwork.agents.swe_agent import FUNCTION_FORM, TEXT_FORM, SWEAgent, SWENotes
+from handiwork.agents.swe_agent import FUNCTION_FORM, SWEAgent, SWENotes
 from handiwork.agents.swe_agent.config import DEFAULT, default_config, load_config
 from handiwork.agents.swe_agent.conversation import messages
 from handiwork.agents.swe_agent.install import (
@@ -20,6 +20,7 @@ from handiwork.agents.swe_agent.install import (
     PatchAction,
     PatchObservation,
 )
+from handiwork.agents.swe_agent.parsers import TEXT_FORM
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
