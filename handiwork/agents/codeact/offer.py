@@ -60,9 +60,9 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
 def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[str] = ()) -> list[ActionTool]:
     """Return the tools for the next reply: those not called ``again``.
 
-    A challenge is not answered by an end, unless it is UNCHANGED. One that asks for a file as a whole is answered by
-    `write`, even after a repetition. A turn that has edited a file is not rejected: a
-    model rejects tasks after the work, for want of a test.
+    A challenge is not answered by an end, unless it is UNCHANGED. One that asks for a file as a whole may be answered
+    by `write`, even after a repetition. A turn that has edited a file is not rejected: a model rejects tasks after the
+    work, for want of a test.
     """
     without, newest = set(again), state.history[-1][0]
     if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
