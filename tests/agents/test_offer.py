@@ -272,10 +272,14 @@ async def test_a_question_that_the_user_has_asked_is_not_asked_back(asked: str, 
 COPY = "I run it.\n\n```bash\nsh greet.sh Ann\n```"
 
 
-async def test_a_reply_that_copies_the_example_is_asked_for_again_warmer_and_not_done() -> None:
+async def test_a_reply_that_copies_the_example_is_asked_for_again_without_the_example() -> None:
     llm = Small(COPY, RUN)
     assert isinstance(await step(llm, *began("a.py"), *written()), CmdRunAction)
     assert llm.asked[0] == (llm.asked[1][0], None)
+    assert ["greet.sh" in prompt for prompt in llm.prompts] == [True, False]
+    repeats = Small(COPY, "I write.\n\n```write a.py\n1\n```", RUN)
+    await step(repeats, *began("a.py"), *written())
+    assert ["greet.sh" in prompt for prompt in repeats.prompts] == [True, False, False]
     with pytest.raises(MalformedReplyError, match=r"Go on with this task:\nMake a\.py work\."):
         await step(Small(COPY, COPY, COPY), *began("a.py"), *written())
 

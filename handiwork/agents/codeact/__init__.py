@@ -46,7 +46,8 @@ class CodeActAgent(Agent):
 
         A model without native tool calls, or with a small window, is guided: its first action is an overview of the
         workspace, and after a reply that repeats an earlier action it is asked again, at a higher temperature and
-        without the repeated tool. Other models explore by themselves, and may repeat a call to wait.
+        without the repeated tool; after one that copies the prompt's example, without the example. Other models explore
+        by themselves, and may repeat a call to wait.
         """
         guided = not self.llm.capabilities.tools or is_small(self.llm.capabilities)
         if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
@@ -66,13 +67,14 @@ class CodeActAgent(Agent):
         allowed = next_offered(state, tools) if guided else tools
         if kind == "question" and self._may_steer(state) and (way := await way_of(self.llm, messages_of(state)[-1])):
             allowed = for_question(state, allowed, way)
-        actions = await self._ask(state, tools, allowed)
+        actions, example = await self._ask(state, tools, allowed), True
         for temperature in RETRY_TEMPERATURES if guided else ():
             again = repeated(state, actions, tools)
-            if not again and not copies_example(self.llm.capabilities, actions, state.history):
+            copied = copies_example(self.llm.capabilities, actions, state.history)
+            if not again and not copied:
                 break
-            allowed = next_offered(state, allowed, again)
-            actions = await self._ask(state, tools, allowed, temperature)
+            allowed, example = next_offered(state, allowed, again), example and not copied
+            actions = await self._ask(state, tools, allowed, temperature, example=example)
         check_not_copied(self.llm.capabilities, actions, state)
         return await challenge(self.llm, state, actions, self.toolbox)
 
@@ -101,6 +103,8 @@ class CodeActAgent(Agent):
         tools: Sequence[ActionTool],
         allowed: Sequence[ActionTool],
         temperature: float | None = None,
+        *,
+        example: bool = True,
     ) -> list[Action]:
         """Ask with a prompt of all ``tools``; the request offers the ``allowed`` ones."""
 
@@ -109,10 +113,10 @@ class CodeActAgent(Agent):
             descriptions = tuple(tool.tool for tool in tools)
             senses = (capabilities.vision, capabilities.hearing)
             network = tuple(state.totals.network)
-            source = (protocol.name, small, senses, state.workspace, state.skills, network, descriptions)
+            source = (protocol.name, small, senses, state.workspace, state.skills, network, descriptions, example)
 
             def build(*_: object) -> Iterable[Message]:
-                return prompt_messages(protocol, small, state, tools, capabilities)
+                return prompt_messages(protocol, small, state, tools, capabilities, example=example)
 
             return self._message_cache.get_or_build(0, source, build)
 

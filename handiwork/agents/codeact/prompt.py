@@ -85,10 +85,13 @@ def prompt_messages(
     state: State,
     tools: Sequence[ActionTool],
     capabilities: Capabilities,
+    *,
+    example: bool = True,
 ) -> Iterator[Message]:
-    """Yield the messages before the conversation; those for a small window are compact and without skills.
+    """Yield the messages before the conversation; those for a small window are compact, without skills.
 
-    Skills of the platform that need a sense that the model's ``capabilities`` lack are left out.
+    They have a worked example, unless ``example`` is False or the model calls tools. Skills of the platform that need a
+    sense that the model's ``capabilities`` lack are left out.
     """
     instructions = protocol.instructions(tools, compact=small)
     native = protocol is NATIVE
@@ -102,9 +105,9 @@ def prompt_messages(
         lines = [*(skill.line for skill in documentation() if skill.name not in useless), *state.skills]
         prompt = render("codeact/system", **values, tools=names, skills=lines)
     yield Message.text("system", prompt)
-    if small and not native:
-        example = zip(_SAID, _REPLIES, strict=True) if has_example(tools) else _micro_example(tools)
-        yield from example_messages(protocol, tools, example)
+    if small and not native and example:
+        shown = zip(_SAID, _REPLIES, strict=True) if has_example(tools) else _micro_example(tools)
+        yield from example_messages(protocol, tools, shown)
 
 
 def has_example(tools: Sequence[ActionTool]) -> bool:
