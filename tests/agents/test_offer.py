@@ -260,11 +260,11 @@ async def test_a_write_that_is_asked_for_again_may_be_written_again() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "is_echo"),
-    [("which tanks have to\nbe cleaned?", True), ("Which tanks of hall 2?", False), ("cleaned?", False)],
+    [("which books are\noverdue?", True), ("Which books of last year?", False), ("overdue?", False)],
 )
 async def test_a_question_that_the_user_has_asked_is_not_asked_back(asked: str, is_echo: bool) -> None:
     llm = Small("change", f"I ask.\n\n```ask\n{asked}\n```", RUN)
-    action = await step(llm, *began("a.py", message="Which tanks have to be cleaned? Write their names to a.txt."))
+    action = await step(llm, *began("a.py", message="Which books are overdue? Write their titles to a.txt."))
     assert isinstance(action, CmdRunAction if is_echo else MessageAction)
     assert not is_echo or '"```ask"' not in llm.asked[1][0]
 
@@ -280,7 +280,7 @@ async def test_a_reply_that_copies_the_example_is_asked_for_again_without_the_ex
     repeats = Small(COPY, "I write.\n\n```write a.py\n1\n```", RUN)
     await step(repeats, *began("a.py"), *written())
     assert ["greet.sh" in prompt for prompt in repeats.prompts] == [True, False, False]
-    with pytest.raises(MalformedReplyError, match=r"Go on with this task:\nMake a\.py work\."):
+    with pytest.raises(MalformedReplyError, match="Go on with the user's task"):
         await step(Small(COPY, COPY, COPY), *began("a.py"), *written())
 
 

@@ -75,7 +75,7 @@ class CodeActAgent(Agent):
                 break
             allowed, example = next_offered(state, allowed, again), example and not copied
             actions = await self._ask(state, tools, allowed, temperature, example=example)
-        check_not_copied(self.llm.capabilities, actions, state)
+        check_not_copied(self.llm.capabilities, actions, state.history)
         return await challenge(self.llm, state, actions, self.toolbox)
 
     async def _kind(self, state: State) -> Choice:

@@ -10,12 +10,10 @@ from typing import Any
 from handiwork.agents.codeact.check import check_of, overview_of
 from handiwork.agents.codeact.finish import COMMANDS, EDITS, LOST, UNCHANGED, done, messages_of, turn_of
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.ask import tools_called
+from handiwork.agents.protocols.ask import ENDS, tools_called
 from handiwork.agents.repair.check import is_missing, programs
 from handiwork.agents.state import State
 from handiwork.events.action import (
-    AgentFinishAction,
-    AgentRejectAction,
     CmdRunAction,
     FileReadAction,
     FileWriteAction,
@@ -24,9 +22,6 @@ from handiwork.events.action import (
 from handiwork.events.base import Action
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
-
-ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
-"""Actions that may be repeated: each answers the events before it."""
 
 NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "reject")
 """Tools that answer no question."""

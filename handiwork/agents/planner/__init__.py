@@ -110,7 +110,7 @@ class PlannerAgent(Agent):
         if small_window and _has_planned(state.history) and open_leaves(state.plan):
             offered = [tool for tool in offered if tool.name not in _PLAN]
         actions = await ask(self.llm, state, self._message_cache, prompt, tools, offered=offered)
-        check_not_copied(self.llm.capabilities, actions, state)
+        check_not_copied(self.llm.capabilities, actions, state.history)
         names = ", ".join(f"{task.id} {task.goal}" for task in open_leaves(state.plan))
         if names and any(isinstance(action, AgentFinishAction) for action in actions):
             raise MalformedReplyError(f"Open tasks of the plan: {names}. Do them, or set them abandoned, then finish.")

@@ -12,7 +12,7 @@ from handiwork.agents.protocols.conventions import convention_messages
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, calls_of, content_of, conversation
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, MessageAction
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action
 from handiwork.llm.errors import UnsupportedError
 from handiwork.llm.strict_json import parse
@@ -23,6 +23,9 @@ SMALL_WINDOW = 32_768
 
 RETRY_TEMPERATURES = (0.6, 1.0)
 """Temperatures of the retries after a reply that repeats an earlier action."""
+
+ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
+"""Actions that end a task, or wait for the user: each answers the events before it, so it may be repeated."""
 
 Prompt = Callable[[ReplyProtocol, bool], Sequence[Message]]
 """Returns the messages before a conversation, for a protocol and for a small window or not."""

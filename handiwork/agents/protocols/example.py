@@ -10,10 +10,9 @@ from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.history import History
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.ask import is_small
+from handiwork.agents.protocols.ask import ENDS, is_small
 from handiwork.agents.protocols.text_reply import block
-from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.action import MessageAction
 from handiwork.events.base import Action
 from handiwork.llm.types import Capabilities, Message
 
@@ -23,7 +22,6 @@ ExampleReply = tuple[str, str, Mapping[str, Any]]
 FILES = ("greet.sh", "notes.txt")
 """The files of the examples."""
 
-_ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
 _OTHER_FIELDS = set(Action.model_fields)
 
 
@@ -54,14 +52,14 @@ def copies_example(capabilities: Capabilities, actions: Iterable[Action], histor
     return any(not any(file in known for known in _texts(history)) for file in named)
 
 
-def check_not_copied(capabilities: Capabilities, actions: Iterable[Action], state: State) -> None:
+def check_not_copied(capabilities: Capabilities, actions: Iterable[Action], history: History) -> None:
     """Raise MalformedReplyError if an action copies the example, unless it is an end: only its message is wrong then.
 
     The error names no file of the example, which models would repeat.
     """
-    acting = [action for action in actions if not isinstance(action, _ENDS)]
-    if copies_example(capabilities, acting, state.history):
-        raise MalformedReplyError(f"Nothing was done. Go on with this task:\n{_newest_message(state.history)}")
+    acting = [action for action in actions if not isinstance(action, ENDS)]
+    if copies_example(capabilities, acting, history):
+        raise MalformedReplyError("Nothing was done. Go on with the user's task.")
 
 
 def _texts(history: History) -> Iterator[str]:
@@ -70,9 +68,3 @@ def _texts(history: History) -> Iterator[str]:
             yield action.content
         if observation is not None:
             yield observation.content
-
-
-def _newest_message(history: History) -> str:
-    """Return the user's newest message."""
-    messages = (a.content for a, _ in reversed(history) if isinstance(a, MessageAction) and a.source == "user")
-    return next(messages, "")

@@ -10,7 +10,7 @@ from typing import ClassVar
 from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
-from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED, why_unfinished
+from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED, turn_of, why_unfinished
 from handiwork.agents.protocols import JSON, NATIVE
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, actions_of, check_closed, is_small
@@ -105,8 +105,7 @@ class SWEAgent(Agent[SWENotes]):
         if not isinstance(end, PatchAction) or not end.submitted or not is_small(self.llm.capabilities):
             return None
         patch = _output(last_steps(read_history(state, self._config))[-1]).split(SUBMISSION)[1]
-        since = takewhile(lambda pair: pair[0].source != "user", reversed(state.history))
-        if patch.strip() or any(_is_challenge(action) for action, _ in since):
+        if patch.strip() or any(_is_challenge(action) for action, _ in turn_of(state)):
             return None
         text = await why_unfinished(self.llm, state)
         return MessageAction(content=text, source="environment") if text else None

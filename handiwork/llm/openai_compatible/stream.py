@@ -224,8 +224,9 @@ class Assembly:
 
     def cut(self) -> None:
         """Cut the text after the first lines of its endless end; its tokens are counted as the pieces that arrived."""
+        assert self._run is not None
         self._usage = {"prompt_tokens": 0, "completion_tokens": len(self._text)}
-        self._text = [self.content[: self._run.kept if self._run is not None else None]]
+        self._text = [self.content[: self._run.kept]]
         self.finish_reason = "length"
 
     @property

@@ -53,6 +53,8 @@ class AgentRunner:
     async def step(self, state: State) -> list[Action]:
         """Return the agent's next actions in order; in plan mode, the message of the task's finish is a proposal.
 
+        Each action gets the step's last completion; if the agent has linked some itself, the others are its own.
+
         Raises the agent's errors, ExtraDataError before the step, and InterfaceError for a finish with outputs that do
         not fit.
         """
@@ -68,7 +70,7 @@ class AgentRunner:
         if state.totals.plan_mode and not state.id:
             actions = list(map(_proposal, actions))
         if any(action.completion for action in actions):
-            return actions  # those without one are the agent's own
+            return actions
         return [action.with_fields(completion=self._llm.last_event) for action in actions]
 
     def at_limit(self, state: State, error: LimitReachedError | CannotCondenseError) -> list[Action]:
