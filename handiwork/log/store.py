@@ -118,16 +118,17 @@ class Store:
 
     async def sessions(
         self,
-        limit: int = 50,
+        limit: int | None = 50,
         before: str | None = None,
         text: str = "",
         state: AgentState | None = None,
         archived: bool | None = None,
     ) -> list[SessionInfo]:
-        """Return up to ``limit`` sessions, newest first; with ``before``, a session's id, only older ones.
+        """Return up to ``limit`` sessions (None: all), newest first; with ``before``, a session's id, only older ones.
 
         ``text`` selects sessions with that text in their title, workspace, model, agent, messages, commands or results,
-        or at the start of their id; ``archived`` only those that are, or only those that are not.
+        or at the start of their id; ``archived`` only those that are, or only those that are not. Raises SessionMissing
+        if the session ``before`` has been deleted: an empty page would look like the end of the list.
         """
         order = (sessions.c.created, sessions.c.id)
 
@@ -135,7 +136,9 @@ class Store:
             query = pages.filtered(session.select_sessions(), text, state, archived)
             query = query.order_by(*(column.desc() for column in order)).limit(limit)
             if before is not None:
-                created = select(sessions.c.created).where(sessions.c.id == before).scalar_subquery()
+                created = connection.scalar(select(sessions.c.created).where(sessions.c.id == before))
+                if created is None:
+                    raise session.deleted(before)
                 query = query.where(
                     (sessions.c.created < created) | ((sessions.c.created == created) & (sessions.c.id < before))
                 )

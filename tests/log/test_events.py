@@ -208,6 +208,9 @@ class TestSessions:
         assert [session.id for session in first] == made[:1:-1]
         rest = await store.sessions(before=first[-1].id)
         assert [session.title for session in rest] == ["1", "0"]
+        await store.delete(first[-1].id)
+        with pytest.raises(SessionMissing, match="deleted"):
+            await store.sessions(before=first[-1].id)
 
     async def test_are_found_by_the_first_characters_of_their_id(self, store: Store, log: EventLog):
         assert await store.log(log.id[:8]) is log

@@ -228,6 +228,29 @@ def test_the_json_of_an_event_stays_json(secret: str, text: str):
     assert clear["more"] == [{"[secret NAME]": [1, "[secret NAME]"]}]
 
 
+LINES = "user=admin\npass=hunter22\nkey=QX7"
+
+
+@pytest.mark.parametrize("secret", [LINES, LINES.replace("\n", "\r\n")])
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r\r\n"])
+def test_its_lines_may_end_differently_where_it_is_shown(secret: str, line_break: str):
+    made = redactor(NAME=secret)
+    other = LINES.replace("\n", line_break)
+    for form in (other, json.dumps(other)[1:-1], json.dumps(json.dumps(other)[1:-1])[1:-1], urllib.parse.quote(other)):
+        text, clear = f"out: {form}{line_break}end", f"out: [secret NAME]{line_break}end"
+        assert made.text(text) == clear
+        assert json.loads(made.json(json.dumps({"type": "X", "content": text})))["content"] == clear
+        assert shown(made.pieces(), list(text)) == clear
+        for at in range(len(text)):
+            assert shown(made.pieces(), [text[:at], text[at:]]) == clear
+
+
+def test_what_only_the_json_of_an_event_shows_is_taken_out_too():
+    event = {"type": "X", "content": "out: pass=hunter\n22 end", "more": {"pass=hunter\n22": 1}}
+    clear = redactor(NAME="pass=hunter\r22").json(json.dumps(event))
+    assert json.loads(clear) == {"type": "X", "content": "out: [secret NAME] end", "more": {"[secret NAME]": 1}}
+
+
 @pytest.mark.parametrize("shown", [5, 8, 12, 20])
 def test_nothing_is_left_of_a_secret_through_which_an_output_was_cut(shown: int):
     made = redactor(TOKEN=TOKEN)

@@ -29,6 +29,8 @@ _ANY_BASE64, _ANY_HEX = r"(?:[A-Za-z0-9+/_-]|%2[bBfF])", "[0-9a-fA-F]{2}"
 
 # The backslashes before an encoded character: none, any number, at least one.
 _BARE, _ANY, _ESCAPED = "", rf"\\{{0,{_ESCAPES}}}", rf"\\{{1,{_ESCAPES}}}"
+# Before a line feed: a file may have CR LF, of which a terminal makes CR CR LF.
+_RETURNS = rf"(?:{_ANY}\r|%0[dD]|{_ESCAPED}(?:r|u000[dD]|x0[dD]|015)){{0,2}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +100,15 @@ def _character(character: str) -> Unit:
         ways.append((_BARE, re.escape(data.decode("latin-1"))))
         ways += [(_ESCAPED, f"x{_nibbles(code)}")] if code < 256 else []
     expression = "|".join(before + way for before, way in ways)
-    repeat = "{1,2}" if character == "\n" else ""  # also as CR LF
     width = (_ESCAPES + 5) * max(len(data), 2)
     beginnings = tuple(rf"\\{way}" if before == _ESCAPED else way for before, way in ways)
     if character == "\\":
         beginnings = (rf"\\\\{{0,{_ESCAPES - 1}}}", *beginnings[1:])
-    own = re.escape(data.decode("latin-1"))
+    own, returns, repeat = re.escape(data.decode("latin-1")), "", ""
+    if character == "\n":
+        own, returns, repeat, width = rf"\r{own}", _RETURNS, "{1,2}", 2 * width
     part = rf"(?:[\\%&{own}][\\%&#\w\"{own}]{{0,{width}}})?"
-    return Unit(f"(?:{expression}){repeat}", width, part, beginnings)
+    return Unit(f"{returns}(?:{expression}){repeat}", width, part, beginnings)
 
 
 def _base64(data: bytes, skipped: int) -> Iterator[Unit]:

@@ -110,14 +110,27 @@ class Redactor:
         assert found.lastindex is not None
         return f"[secret {self._names[found.lastindex - 1]}]"
 
+    def _clear_string(self, text: str) -> str:
+        """Return a string of JSON without secrets, including those that are found only in its escaped form."""
+        clear = self.text(text)
+        escaped = json.dumps(clear, ensure_ascii=False)[1:-1]
+        if self._pattern is None or (found := self._pattern.search(escaped)) is None:
+            return clear
+        try:
+            return str(json.loads(f'"{self.text(escaped)}"'))
+        except ValueError:  # the secret begins or ends inside an escape
+            return self._mark(found)
+
     def _clear(self, value: Any) -> Any:
         match value:
             case str():
-                return self.text(value)
+                return self._clear_string(value)
             case list():
                 return [self._clear(each) for each in cast("list[Any]", value)]
             case dict():
-                return {self.text(key): self._clear(each) for key, each in cast("dict[str, Any]", value).items()}
+                return {
+                    self._clear_string(key): self._clear(each) for key, each in cast("dict[str, Any]", value).items()
+                }
             case _:
                 return value
 

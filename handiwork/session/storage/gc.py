@@ -115,21 +115,19 @@ async def collect(
     sessions: list[_Session] = []
     forks: set[str] = set()
     snapshots = await store.events_of(SnapshotEvent)
-    before: str | None = None
-    while page := await store.sessions(before=before):
-        for info in page:
-            records = snapshots.get(info.id, [])
-            sessions.append(
-                _Session(
-                    trees=frozenset(event.tree for event in records) - {""},
-                    size=sum(event.size for event in records),
-                    rests=info.state != "running" and abs(datetime.now(UTC) - info.updated) > timedelta(seconds=grace),
-                )
+    # All at once: between two pages, another process could delete the session where the second one begins.
+    for info in await store.sessions(limit=None):
+        records = snapshots.get(info.id, [])
+        sessions.append(
+            _Session(
+                trees=frozenset(event.tree for event in records) - {""},
+                size=sum(event.size for event in records),
+                rests=info.state != "running" and abs(datetime.now(UTC) - info.updated) > timedelta(seconds=grace),
             )
-            folder = session_dir(data, info.id)
-            if (folder / "workspace.json").exists():
-                forks |= {_origin(folder, records)} - {""}
-        before = page[-1].id
+        )
+        folder = session_dir(data, info.id)
+        if (folder / "workspace.json").exists():
+            forks |= {_origin(folder, records)} - {""}
     return await asyncio.to_thread(_sweep, snapshot_store(data), sessions, forks, budget, min_age)
 
 
