@@ -50,24 +50,26 @@ class SourceTree:
     """The files below a directory as ``view`` shows them, without those that git ignores.
 
     Those whose names are not UTF-8 are left out too.
-    The rules of git are read in ``base``, a directory that no agent writes to, or the user's own. ``prune`` are paths
-    of directories that are left out. With ``only``, the tree is the file of this name.
+    The rules of git are read in ``base``, a directory that no agent writes to, or the user's own, and in the repository
+    around ``source``, of which ``base`` is a copy. ``prune`` are paths of directories that are left out. With ``only``,
+    the tree is the file of this name.
     """
 
     view: OverlayView
     base: Path
+    source: Path
     prune: Collection[str] = ()
     only: str = ""
 
     @classmethod
     def of_directory(cls, directory: Path) -> SourceTree:
         """Return the tree of a directory of the user."""
-        return cls(OverlayView([directory]), directory)
+        return cls(OverlayView([directory]), directory, directory)
 
     @classmethod
     def of_file(cls, file: Path) -> SourceTree:
         """Return the tree that is one file of the user."""
-        return cls(OverlayView([file.parent]), file.parent, only=file.name)
+        return cls(OverlayView([file.parent]), file.parent, file.parent, only=file.name)
 
     def files(self) -> list[SourceFile]:
         """Return the files in a known language, at most FILES; directories that cannot be read are left out.
@@ -80,7 +82,8 @@ class SourceTree:
         while pending and len(found) < FILES:
             folder = pending.pop()
             try:
-                entries, rules = self.view.entries(folder), rules_in(self.base, folder, cache)
+                entries = self.view.entries(folder)
+                rules = rules_in(self.base, self.source, folder, cache)
             except (WorkspaceError, OSError):
                 continue
             if rules is True or rules is None:

@@ -17,14 +17,17 @@ from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
 from handiwork.workspace.files.safe_open import join, look, open_file, read_link, walk
 from handiwork.workspace.git.command import user_excludes
-from handiwork.workspace.git.ignore import IgnoreRules
-from handiwork.workspace.git.repository import repository_at
+from handiwork.workspace.git.ignore import IGNORE_FILE, IgnoreRules, rules_for
+from handiwork.workspace.git.repository import read_regular, repository_around, repository_at
 from handiwork.workspace.selection import JUNK
 
 Kind = Literal["added", "modified", "deleted", "mode", "link", "type"]
 
 TEXT_LIMIT = 10_000_000
 """Size in bytes above which a file counts as binary."""
+
+_LARGEST_RULES = 1 << 20
+"""Size limit of a file of ignore rules, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,7 @@ def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side 
         del changes[path]
     for path in [path for path, change in changes.items() if not change.old and not JUNK.isdisjoint(path.split("/"))]:
         del changes[path]
-    for path in _ignored_paths(workspace.base, changes):
+    for path in _ignored_paths(workspace, changes):
         del changes[path]
     return [changes[path] for path in sorted(changes)]
 
@@ -218,8 +221,8 @@ def _is_below(path: str, directories: Collection[str]) -> bool:
     return any(path == directory or path.startswith(f"{directory}/") for directory in directories)
 
 
-def _ignored_paths(base: Path, paths: Iterable[str]) -> list[str]:
-    """Return the untracked paths that git ignores under the base's rules."""
+def _ignored_paths(workspace: Workspace, paths: Iterable[str]) -> list[str]:
+    """Return the untracked paths that git ignores under the rules of the base and of the repository around it."""
     by_directory: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         directory, _, name = path.rpartition("/")
@@ -227,7 +230,7 @@ def _ignored_paths(base: Path, paths: Iterable[str]) -> list[str]:
     cache: dict[str, Rules] = {}
     ignored: list[str] = []
     for directory, names in by_directory.items():
-        rules = rules_in(base, directory, cache)
+        rules = rules_in(workspace.base, workspace.source, directory, cache)
         if isinstance(rules, IgnoreRules):
             names = [name for name in names if rules.ignores(name, is_directory=False)]
         if rules:
@@ -239,10 +242,15 @@ Rules = IgnoreRules | bool | None
 """The rules in a directory, or whether everything in it is ignored; None beyond a symbolic link."""
 
 
-def rules_in(base: Path, directory: str, cache: dict[str, Rules]) -> Rules:
-    """Return the rules in the directory, from the base's innermost repository around it; False outside of one."""
+def rules_in(base: Path, source: Path, directory: str, cache: dict[str, Rules]) -> Rules:
+    """Return the rules in a directory of the base, a copy of ``source``; False outside of a repository.
+
+    They are those of the base's innermost repository around it, or else of the one around ``source``. Every
+    ``.gitignore`` of the copy is read in the base, which no agent writes to. Raises WorkspaceError.
+    """
     if "" not in cache:
-        cache[""] = _rules_at(base, "", above=False)
+        rules = _rules_at(base, "", above=False)
+        cache[""] = _rules_around(base, source) if rules is False else rules
     path, rules = "", cache[""]
     for name in directory.split("/") if directory else ():
         path = join(path, name)
@@ -256,8 +264,23 @@ def _rules_at(base: Path, directory: str, above: Rules) -> Rules:
     if above is None or os.path.islink(base / directory):
         return None
     if repository := repository_at(base / directory):
-        return IgnoreRules.of(repository, user_excludes()).with_own_file()
+        return _with_own_file(IgnoreRules.of(repository, user_excludes()), base, directory)
     if not isinstance(above, IgnoreRules):
         return above
     name = directory.rpartition("/")[2]
-    return True if above.ignores(name, is_directory=True) else above.inside(name).with_own_file()
+    return True if above.ignores(name, is_directory=True) else _with_own_file(above.inside(name), base, directory)
+
+
+def _rules_around(base: Path, source: Path) -> Rules:
+    """Return the rules at the top of the base, from the repository around ``source``; False if that ignores it."""
+    repository = repository_around(source) if source.is_dir() else None
+    if repository is None or repository.worktree == source:
+        return False  # the base has no repository: one in the source is newer than the copy
+    above = rules_for(source.parent, repository, user_excludes())
+    if above is None or above.ignores(source.name, is_directory=True):
+        return False
+    return _with_own_file(above.inside(source.name), base, "")
+
+
+def _with_own_file(rules: IgnoreRules, base: Path, directory: str) -> IgnoreRules:
+    return rules.followed_by(read_regular(base, join(directory, IGNORE_FILE), _LARGEST_RULES))

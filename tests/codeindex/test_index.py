@@ -143,6 +143,10 @@ def test_what_git_ignores_and_what_tools_generate_is_left_out(root: Path, tmp_pa
     index = CodeIndex(str(root), tmp_path / "cache")
     refresh(index, root)
     assert {path for path, _, _ in everything(index)} == {"a.py", "pkg/b.py", "pkg/c.md", "kept.py"}
+    write(root, "pkg/y_pb2.py", "x = 1\n")
+    part = CodeIndex(str(root / "pkg"), tmp_path / "cache")
+    refresh(part, root / "pkg")
+    assert {path for path, _, _ in everything(part)} == {"b.py", "c.md"}
 
 
 def test_files_are_in_the_language_of_their_names(root: Path, tmp_path: Path) -> None:

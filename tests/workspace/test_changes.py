@@ -97,6 +97,31 @@ def test_what_git_ignores_and_what_tools_leave_behind_is_no_change(tmp_path: Pat
     assert found(Session(source, tmp_path).run(script)) == {"b": "added", "kept.log": "modified"}
 
 
+def test_a_directory_of_a_repository_has_the_ignore_rules_of_the_whole(tmp_path: Path) -> None:
+    outer = write_tree(
+        tmp_path / "outer",
+        {".gitignore": b"dist/\n*.log\n/pkg/top\n", "pkg/.gitignore": b"out/\n", "pkg/a": b"1", "pkg/kept.log": b"1"},
+    )
+    git(outer, "init", "-q")
+    git(outer, "add", "-f", ".")
+    here = Session(outer / "pkg", tmp_path)
+    script = "mkdir dist out sub; touch dist/x out/x b.log top sub/c.log sub/top; echo 2 > kept.log"
+    assert found(here.run(script)) == {"kept.log": "modified", "sub/top": "added"}
+    changes = here.run("echo '!*' > .gitignore")
+    assert found(changes) == {"kept.log": "modified", "sub/top": "added", ".gitignore": "modified"}
+    apply(changes, here.source)
+    assert sorted(os.listdir(here.source)) == [".gitignore", "a", "kept.log", "sub"]
+    assert changes_of_overlay(here.workspace, here.upper) == changes, "the rules are still those of the copy"
+    outer.rename(tmp_path / "gone")
+    assert "b.log" in found(changes_of_overlay(here.workspace, here.upper))
+
+
+def test_a_directory_that_its_repository_ignores_has_no_ignore_rules(tmp_path: Path) -> None:
+    outer = write_tree(tmp_path / "outer", {".gitignore": b"/scratch/\n*.log\n", "scratch/a": b"1"})
+    git(outer, "init", "-q")
+    assert found(Session(outer / "scratch", tmp_path).run("echo 1 > b.log")) == {"b.log": "added"}
+
+
 def test_links_planted_in_a_workspace_leak_nothing(session: Start, tmp_path: Path) -> None:
     write_tree(tmp_path / "secret", {"key": b"s3cret\n"})
     here = session({"file": b"1\n", "dir/key": b"1\n"})

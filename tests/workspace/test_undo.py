@@ -23,20 +23,25 @@ def modes(root: Path) -> dict[str, int]:
 
 
 def test_an_undo_restores_contents_modes_links_and_directories(session: Start) -> None:
-    here = session({"text": b"1\n", "x:tool": b"1\n", "gone": b"1\n", "link": "text", "d/in": b"1\n"})
+    here = session(
+        {"text": b"1\n", "x:tool": b"1\n", "gone": b"1\n", "link": "text", "d/in": b"1\n", "private/in/x": b"1\n"}
+    )
+    (here.source / "private").chmod(0o700)
+    (here.source / "private/in").chmod(0o2770)
+    (here.source / "d").chmod(0o711)
     (here.source / "gone").chmod(0o666)
     (here.source / "text").chmod(0o600)
     (here.source / "empty").mkdir()
     before, modes_before = read_tree(here.source), modes(here.source)
     changes = here.run(
         "echo 2 > text; chmod -x tool; rm gone; ln -sf tool link; mkdir -p empty new/deep; echo 2 > empty/x;"
-        " echo 2 > new/deep/y; rm -r d; echo 2 > d"
+        " echo 2 > new/deep/y; rm -r d; echo 2 > d; rm -r private"
     )
     applied = apply(changes, here.source, undo_dir=here.folder / "applied")
     paths = undoable(here.folder / "applied", here.source)
     assert sorted(paths) == sorted((*applied.written, *applied.deleted))
     undone = undo(here.folder / "applied", here.source)
-    assert undone.restored == ("d/in", "gone", "link", "text", "tool")
+    assert undone.restored == ("d/in", "gone", "link", "private/in/x", "text", "tool")
     assert undone.deleted == ("d", "empty/x", "new/deep/y")
     assert read_tree(here.source) == before
     assert modes(here.source) == modes_before

@@ -80,7 +80,8 @@ class CodeSearch:
                     shared = CodeIndex(str(files.source))
                     shared.refresh(SourceTree.of_directory(files.source), stop)
                     index.start_from(shared)
-            index.refresh(SourceTree(files.view(), files.workspace.base, files.workspace.mounts), stop)
+            workspace = files.workspace
+            index.refresh(SourceTree(files.view(), workspace.base, workspace.source, workspace.mounts), stop)
             if isinstance(action, CodeBlocksAction):
                 return _blocks(index.search(action.query, action.count, action.folders))
             hits = index.search(action.query, LISTED)

@@ -44,6 +44,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 Identity = tuple[int, int, int]
 """Inode, size and modification time, which a staged file keeps when it is moved into place."""
 
+Attributes = tuple[int, int, int]
+"""Mode, uid and gid of a directory."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -56,11 +59,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Moves:
-    """All moves of an apply: ``made`` are directories it creates, ``removed`` those it may remove: mode, uid, gid."""
+    """All moves of an apply: ``made`` are directories it creates, ``removed`` those it may remove."""
 
     steps: list[Step] = field(default_factory=list[Step])
     made: list[str] = field(default_factory=list[str])
-    removed: dict[str, tuple[int, int, int]] = field(default_factory=dict[str, tuple[int, int, int]])
+    removed: dict[str, Attributes] = field(default_factory=dict[str, Attributes])
 
 
 class BlockedError(WorkspaceError):
@@ -130,6 +133,19 @@ class ApplyJournal:
         with parent_beneath(self.root, path) as (parent, name):
             os.rmdir(name, dir_fd=parent)
 
+    def make_directory(self, path: str, attributes: Attributes) -> None:
+        """Make a directory below the target again; only root sets its owner. Raises OSError."""
+        mode, uid, gid = attributes
+        with parent_beneath(self.root, path) as (parent, name):
+            os.mkdir(name, 0o700, dir_fd=parent)
+            descriptor = open_beneath(parent, name, DIRECTORY)
+            try:
+                if os.geteuid() == 0:
+                    os.fchown(descriptor, uid, gid)
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+            finally:
+                os.close(descriptor)
+
     def _acquire_lock(self) -> int:
         while True:
             try:
@@ -158,8 +174,7 @@ class ApplyJournal:
         if len(lines) == 2 and self.staging >= 0:
             record = lines[1]
             steps = [Step(step["path"], step["before"], _parse_identity(step["staged"])) for step in record["steps"]]
-            removed = {path: (mode, uid, gid) for path, (mode, uid, gid) in record["removed"].items()}
-            renamed = self._undo(Moves(steps, record["made"], removed))
+            renamed = self._undo(Moves(steps, record["made"], parse_attributes(record["removed"])))
             self.recovered = f"an apply in {self.target} was cut off; it is undone: the files are as before"
             if renamed:
                 names = ", ".join(map(quoted, renamed))
@@ -177,9 +192,9 @@ class ApplyJournal:
             for path in sorted(moves.made, reverse=True):
                 with suppress(OSError):  # it does not exist yet, or holds other files
                     self.remove_directory(path)
-            for path, (mode, uid, gid) in sorted(moves.removed.items()):
+            for path, attributes in sorted(moves.removed.items()):
                 if look_at(self.root, path) is None:
-                    self._make_directory(path, mode, uid, gid)
+                    self.make_directory(path, attributes)
             for number, step in reversed(steps):
                 if step.staged is None:
                     renamed += self._restore(number, step)
@@ -214,15 +229,6 @@ class ApplyJournal:
             return []
         finally:
             os.close(parent)
-
-    def _make_directory(self, path: str, mode: int, uid: int, gid: int) -> None:
-        with parent_beneath(self.root, path) as (parent, name):
-            os.mkdir(name, 0o700, dir_fd=parent)
-            descriptor = open_beneath(parent, name, DIRECTORY)
-            if os.geteuid() == 0:
-                os.fchown(descriptor, uid, gid)
-            os.fchmod(descriptor, stat.S_IMODE(mode))
-            os.close(descriptor)
 
     def _reset(self) -> None:
         """Remove the staging folder, then empty the journal."""
@@ -259,6 +265,11 @@ def undo_cut_apply(target: Path) -> str:
 def identity(status: os.stat_result) -> Identity:
     """Return the identity that a file keeps when it is moved."""
     return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def parse_attributes(saved: dict[str, list[int]]) -> dict[str, Attributes]:
+    """Return the attributes of directories, as JSON has them."""
+    return {path: (mode, uid, gid) for path, (mode, uid, gid) in saved.items()}
 
 
 def _parse_identity(saved: list[int] | None) -> Identity | None:

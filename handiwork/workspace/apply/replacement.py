@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.apply.journal import ApplyJournal, Identity, Moves, Step, identity
+from handiwork.workspace.apply.journal import ApplyJournal, Attributes, Identity, Moves, Step, identity
 from handiwork.workspace.changes import Side
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.names import quoted
-from handiwork.workspace.files.safe_open import look_at, parent_beneath, parts_of, walk
+from handiwork.workspace.files.safe_open import look, look_at, parent_beneath, parts_of, walk
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,16 @@ class Replacement:
 
 
 def replace_files(
-    journal: ApplyJournal, replacements: Sequence[Replacement], prune: Collection[str] | None = None
+    journal: ApplyJournal,
+    replacements: Sequence[Replacement],
+    prune: Collection[str] | None = None,
+    attributes: Mapping[str, Attributes] | None = None,
 ) -> None:
     """Write and delete files below the journal's directory, following no symbolic link.
 
     Writes every new file to the staging folder, moves them into place, and removes the directories of ``prune`` left
-    empty; None means all. Raises WorkspaceError if a file cannot be written; closing the journal then undoes the moves
-    already made.
+    empty; None means all. A directory that it creates gets its ``attributes``, if there are any. Raises WorkspaceError
+    if a file cannot be written; closing the journal then undoes the moves already made.
     """
     if not replacements:
         return
@@ -53,7 +57,7 @@ def replace_files(
     if size > room.f_bavail * room.f_frsize:
         raise WorkspaceError(f"{target} has not enough free space for {size} bytes; nothing was changed")
     try:
-        _Exchange(journal, prune).run(replacements)
+        _Exchange(journal, prune, attributes or {}).run(replacements)
     except OSError as error:
         location = f"{target} ({quoted(str(error.filename))})" if error.filename else target
         raise WorkspaceError(f"{location} cannot be written: {error.strerror}; nothing was changed") from error
@@ -62,9 +66,12 @@ def replace_files(
 class _Exchange:
     """Stages new files, records all moves in the journal, and moves the files into place."""
 
-    def __init__(self, journal: ApplyJournal, prune: Collection[str] | None) -> None:
+    def __init__(
+        self, journal: ApplyJournal, prune: Collection[str] | None, attributes: Mapping[str, Attributes]
+    ) -> None:
         self.journal = journal
         self.prune = prune
+        self.attributes = attributes
         self.root = journal.root
         self.staging = journal.begin()
 
@@ -74,7 +81,7 @@ class _Exchange:
             staged = self.stage(f"new{number}", step.path, step.new) if step.new else None
             status = look_at(self.root, step.path)
             steps.append(Step(step.path, status is not None and not stat.S_ISDIR(status.st_mode), staged))
-        moves = Moves(steps, self.missing_parents(steps), self.removable(steps))
+        moves = Moves(steps, self.missing_parents(steps), removable(self.journal.target, replacements))
         self.journal.record(moves)
         # Deletions come first: a directory may replace a file, or a file a directory.
         for number, step in enumerate(steps):
@@ -100,26 +107,6 @@ class _Exchange:
                 if status is None or not stat.S_ISDIR(status.st_mode):
                     missing[path] = None
         return list(missing)
-
-    def removable(self, steps: Sequence[Step]) -> dict[str, tuple[int, int, int]]:
-        """Return mode, uid and gid of the directories ``clear_directory`` and ``remove_empty_parents`` may remove."""
-        removable: dict[str, tuple[int, int, int]] = {}
-        for step in steps:
-            path = step.path
-            if step.staged:
-                status = look_at(self.root, path)
-                if status and stat.S_ISDIR(status.st_mode):
-                    below = walk(self.journal.target, path)
-                    inside = (
-                        (name, below_status) for name, below_status in below if stat.S_ISDIR(below_status.st_mode)
-                    )
-                    removable |= {name: _attributes(below_status) for name, below_status in ((path, status), *inside)}
-                continue
-            while (path := path.rpartition("/")[0]) and path not in removable:
-                status = look_at(self.root, path)
-                if status and stat.S_ISDIR(status.st_mode):
-                    removable[path] = _attributes(status)
-        return removable
 
     def stage(self, name: str, path: str, content: Content) -> Identity:
         source = content.source
@@ -170,7 +157,11 @@ class _Exchange:
         parts = parts_of(path)
         for depth in range(1, len(parts)):
             parent = "/".join(parts[:depth])
-            if look_at(self.root, parent) is None:
+            if look_at(self.root, parent) is not None:
+                continue
+            if parent in self.attributes:
+                self.journal.make_directory(parent, self.attributes[parent])
+            else:
                 owner = self.owner_of(parent)
                 with parent_beneath(self.root, parent) as (directory, name):
                     os.mkdir(name, 0o777, dir_fd=directory)
@@ -196,5 +187,24 @@ class _Exchange:
                     return  # it is not empty
 
 
-def _attributes(status: os.stat_result) -> tuple[int, int, int]:
+def removable(target: Path, replacements: Sequence[Replacement]) -> dict[str, Attributes]:
+    """Return the directories below ``target`` that may be removed: emptied ones, and those replaced by a file."""
+    directories: dict[str, Attributes] = {}
+    for replacement in replacements:
+        path = replacement.path
+        if replacement.new:
+            status = look(target, path)
+            if status and stat.S_ISDIR(status.st_mode):
+                below = walk(target, path)
+                inside = ((name, below_status) for name, below_status in below if stat.S_ISDIR(below_status.st_mode))
+                directories |= {name: _attributes(below_status) for name, below_status in ((path, status), *inside)}
+            continue
+        while (path := path.rpartition("/")[0]) and path not in directories:
+            status = look(target, path)
+            if status and stat.S_ISDIR(status.st_mode):
+                directories[path] = _attributes(status)
+    return directories
+
+
+def _attributes(status: os.stat_result) -> Attributes:
     return status.st_mode, status.st_uid, status.st_gid

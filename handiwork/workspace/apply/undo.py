@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.apply.journal import ApplyJournal, sync_file_system
-from handiwork.workspace.apply.replacement import Content, Replacement, replace_files
+from handiwork.workspace.apply.journal import ApplyJournal, Attributes, parse_attributes, sync_file_system
+from handiwork.workspace.apply.replacement import Content, Replacement, removable, replace_files
 from handiwork.workspace.changes import Change, Side, side_at
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.names import quoted
@@ -76,11 +76,12 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Kept:
-    """A kept apply: ``made`` are the directories that it created."""
+    """A kept apply: ``made`` are the directories that it created, ``removed`` those it may have removed."""
 
     folder: Path
     steps: tuple[_Step, ...]
     made: tuple[str, ...]
+    removed: dict[str, Attributes]
 
     def replacements(self) -> list[Replacement]:
         """Return the replacements that restore the files before the apply."""
@@ -126,7 +127,7 @@ def undo(undo_dir: Path, target: Path) -> Undone:
         if edited := [step.path for step in kept.steps if KeptState.of(side_at(target, step.path)) != step.after]:
             raise EditedSinceError(target, edited)
         replacements = kept.replacements()
-        replace_files(journal, replacements, prune=kept.made)
+        replace_files(journal, replacements, prune=kept.made, attributes=kept.removed)
         kept.remove()
     return Undone(
         restored=tuple(each.path for each in replacements if each.new),
@@ -174,7 +175,8 @@ def _keep(folder: Path, target: Path, replacements: Sequence[Replacement]) -> No
         parts = parts_of(replacement.path) if replacement.new else []
         parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
         made |= dict.fromkeys(parent for parent in parents if look(target, parent) is None)
-    record = {"steps": [asdict(step) for step in steps], "made": list(made)}
+    removed = removable(target, replacements)
+    record = {"steps": [asdict(step) for step in steps], "made": list(made), "removed": removed}
     # Under its final name only when it is whole, as everything that reads it begins with it.
     (folder / "partial").write_text(json.dumps(record))
     (folder / "partial").rename(folder / _RECORD)
@@ -228,7 +230,7 @@ def _load(folder: Path) -> _Kept | None:
         )
         for step in record["steps"]
     )
-    return _Kept(folder, tuple(steps), tuple(record["made"]))
+    return _Kept(folder, tuple(steps), tuple(record["made"]), parse_attributes(record.get("removed", {})))
 
 
 def _numbers(undo_dir: Path) -> list[int]:
