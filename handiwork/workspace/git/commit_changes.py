@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 from uuid import uuid4
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import Applied, ConflictError, apply
-from handiwork.workspace.changes import Change, side_at
+from handiwork.workspace.changes import TEXT_LIMIT, Change, Side, side_at
 from handiwork.workspace.files.temp_dir import temporary_dir
 from handiwork.workspace.git.command import run_git
-from handiwork.workspace.git.repository import repository_at
+from handiwork.workspace.git.repository import is_true, repository_at
 
 _BATCH = 500
 """Paths in one command line."""
+
+_ATTRIBUTES = ".gitattributes"
 
 
 class CommitError(WorkspaceError):
@@ -46,6 +49,7 @@ def commit_changes(
         folder = private / "files"
         folder.mkdir()
         present = _export(git_dir, commit, [change.path for change in changes], folder) if commit else set[str]()
+        changes = _with_stored_line_ends(git_dir, commit, changes, private)
         # A file that git does not track is not in the parent, even if the session's base has it.
         relative = [change if change.path in present else replace(change, old=None) for change in changes]
         if not merge:
@@ -151,6 +155,89 @@ def _export(git_dir: Path, commit: str, paths: Sequence[str], folder: Path) -> s
             file.write_bytes(content)
             file.chmod(0o755 if mode == "100755" else 0o644)
     return {entry[0] for entry in entries}
+
+
+def _with_stored_line_ends(git_dir: Path, commit: str, changes: Sequence[Change], private: Path) -> list[Change]:
+    """Return the changes with "\\n" for the "\\r\\n" that git would replace in a commit of the files.
+
+    The parent's versions are in ``private``: one with "\\r\\n" shows that git stores the file as it is. One without
+    shows the opposite if every line of the session's base ends with "\\r\\n", even if other settings of git, such as
+    those of Windows, made it so.
+    """
+    candidates: dict[str, bool] = {}
+    for change in changes:
+        texts = [text for side in (change.old, change.new) if side and (text := _text(side)) is not None]
+        stored = side_at(private / "files", change.path)
+        if any(b"\r\n" in text for text in texts) and not (stored and b"\r\n" in stored.read()):
+            old = _text(change.old) if change.old and stored else None
+            candidates[change.path] = bool(old) and 0 < old.count(b"\n") == old.count(b"\r\n")
+    if not candidates:
+        return list(changes)
+    _export_attributes(git_dir, commit, changes, candidates, private / "attributes")
+    converted = {path for path, is_converted in candidates.items() if is_converted}
+    converted |= _converted_by_git(git_dir, private / "attributes", candidates)
+    return [
+        replace(change, old=_with_lf(change.old), new=_with_lf(change.new)) if change.path in converted else change
+        for change in changes
+    ]
+
+
+def _text(side: Side) -> bytes | None:
+    """Return the content if git could convert its line ends: it has no NUL, and no "\\r" without "\\n"."""
+    if side.is_link or side.size > TEXT_LIMIT:
+        return None
+    content = side.read()
+    return None if b"\0" in content or content.count(b"\r") != content.count(b"\r\n") else content
+
+
+def _with_lf(side: Side | None) -> Side | None:
+    content = _text(side) if side else None
+    if side is None or content is None:
+        return side
+    content = content.replace(b"\r\n", b"\n")
+    return replace(side, size=len(content), content=content)
+
+
+def _export_attributes(
+    git_dir: Path, commit: str, changes: Sequence[Change], paths: Iterable[str], folder: Path
+) -> None:
+    """Write the parent's attributes for ``paths``, with the changes to them, below ``folder``, and nothing else."""
+    folder.mkdir()
+    directories = {directory for path in paths for directory in PurePosixPath(path).parents}
+    names = {str(directory / _ATTRIBUTES) for directory in directories if _ATTRIBUTES not in directory.parts}
+    if commit:
+        _export(git_dir, commit, sorted(names), folder)
+    for change in changes:
+        if change.path in names:
+            file = folder / change.path
+            file.unlink(missing_ok=True)
+            if change.new and not change.new.is_link:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(change.new.read())
+
+
+def _converted_by_git(git_dir: Path, worktree: Path, paths: Iterable[str]) -> set[str]:
+    """Return those of the paths, all of texts, whose line ends git converts for a commit."""
+    with tempfile.TemporaryFile() as wanted:
+        wanted.write(b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths))
+        wanted.seek(0)
+        asked = ("check-attr", "-z", "--stdin", "text", "crlf", "eol")
+        fields = _git(git_dir, f"--work-tree={worktree}", *asked, stdin=wanted).decode(errors="surrogateescape")
+    values: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    parts = iter(fields.split("\0")[:-1])
+    for path, name, value in zip(parts, parts, parts, strict=True):
+        values[path][name] = value
+    setting = run_git(git_dir, "config", "--get", "core.autocrlf").stdout.decode(errors="replace").strip()
+    by_default = setting.lower() == "input" or is_true(setting)
+    converted: set[str] = set()
+    for path, attributes in values.items():
+        # "crlf" is the old name of "text".
+        text = attributes["crlf"] if attributes["text"] == "unspecified" else attributes["text"]
+        if text in ("set", "auto", "input") or (
+            text != "unset" and (by_default or attributes["eol"] in ("lf", "crlf"))
+        ):
+            converted.add(path)
+    return converted
 
 
 def _blobs(git_dir: Path, digests: Sequence[str]) -> Iterator[bytes]:
