@@ -17,12 +17,14 @@ from pydantic_settings import (
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
+from pydantic_settings import SettingsError as UnreadableVariable
 
 from handiwork.errors import HandiworkError
 from handiwork.events.base import Model
 from handiwork.events.record import Confirmation, Limits, ProtocolName
 from handiwork.hooks import Hook
 from handiwork.paths import config_dir
+from handiwork.providers import KEYS
 from handiwork.sandbox.create import SANDBOXES, SandboxName
 from handiwork.sandbox.egress import hosts
 
@@ -37,6 +39,9 @@ SECRET_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
 """``${NAME}``, which stands for the session's secret NAME in the settings of an MCP server."""
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTHORIZATION|COOKIE", re.IGNORECASE)
+
+_TABLES = ("mcp", "forges")
+"""The settings that are tables, JSON in their variables."""
 
 ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
@@ -214,11 +219,18 @@ def load(flags: Mapping[str, Any]) -> Settings:
         raise SettingsError(_explain_all(error, given)) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{settings_file()} cannot be read: {error}") from None
+    except UnreadableVariable:
+        names = [name for key in _TABLES if os.environ.get(name := f"{PREFIX}{key.upper()}")]
+        raise SettingsError(
+            f"{' or '.join(names)} is not a JSON object: correct it, or write a table in {settings_file()}"
+        ) from None
     settings = _with_image(settings, given)
     if settings.model.startswith(("local:", "scripted:")):
         if "base_url" in given:
             raise SettingsError(f"--base-url needs a model on a server, not {settings.model}: add --model")
         return settings.model_copy(update={"base_url": None})
+    if settings.base_url is not None and "model" in given and "base_url" not in given:
+        return _with_own_server(settings, given)
     return settings
 
 
@@ -297,6 +309,15 @@ def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
     return settings if settings.image is None else settings.model_copy(update={"sandbox": kind or kinds[0]})
 
 
+def _with_own_server(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """Return the settings without their base_url if a flag names a model of another provider than theirs."""
+    usual = Settings(**{key: value for key, value in flags.items() if key != "model"})
+    provider = settings.model.partition(":")[0]
+    if "model" not in usual.model_fields_set or provider not in KEYS or usual.model.startswith(f"{provider}:"):
+        return settings
+    return settings.model_copy(update={"base_url": None})
+
+
 def model_name(name: str) -> str:
     """Return the model's name with the path of a file in it made absolute."""
     kind, _, file = name.partition(":")
@@ -350,7 +371,7 @@ def _explain_all(error: ValidationError, flags: Mapping[str, Any]) -> str:
 
 def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
     key = str(problem["loc"][0])
-    if key in ("mcp", "forges") and len(problem["loc"]) > 1:  # values of mcp may be secrets, which are not shown
+    if key in _TABLES and len(problem["loc"]) > 1:  # values of mcp may be secrets, which are not shown
         path = ".".join(map(str, problem["loc"]))
         return f"{settings_file()}: {path}: {problem['msg'].removeprefix('Value error, ')}"
     if problem["type"] == "extra_forbidden":

@@ -14,16 +14,17 @@ LAYERS: dict[str, set[str]] = {
     "errors": set(),
     "paths": set(),
     "process": set(),
+    "providers": set(),
     "events": set(),
     "hooks": {"events"},
     "workspace": {"errors", "paths", "process"},
     "skills": set(),
     "front_matter": set(),
     "log": {"errors", "events", "process"},
-    "llm": {"errors", "events", "paths"},
+    "llm": {"errors", "events", "paths", "providers"},
     "sandbox": {"errors", "events", "paths", "process", "workspace"},
     "codeindex": {"errors", "paths", "sandbox", "workspace"},
-    "settings": {"errors", "events", "hooks", "paths", "sandbox"},
+    "settings": {"errors", "events", "hooks", "paths", "providers", "sandbox"},
     "context": {"errors", "events", "front_matter", "paths", "workspace"},
     "agents": {"errors", "events", "front_matter", "llm", "paths", "skills"},
     "session": {
@@ -43,7 +44,8 @@ LAYERS: dict[str, set[str]] = {
     | {"workspace"},
     "evals": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "session", "workspace"}
     | {"process", "server"},
-    "server": {"agents", "errors", "events", "llm", "log", "process", "session", "settings", "workspace"},
+    "server": {"agents", "errors", "events", "llm", "log", "process", "session", "settings", "workspace"}
+    | {"providers"},
     "cli": {
         "agents",
         "codeindex",

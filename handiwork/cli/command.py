@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import gc
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import typer
 
 from handiwork.cli.errors import guarded
-from handiwork.errors import Exit
+from handiwork.errors import Exit, HandiworkError
 
 _SAME = (
     *("agent", "model", "base_url", "protocol", "sandbox", "image", "mount_ro", "allow_net"),
@@ -48,6 +48,7 @@ def carry_out(body: str | Body, arguments: dict[str, Any]) -> NoReturn:
     """Run a command's body, as ``command`` describes it, and exit with its code."""
 
     def call() -> Exit:
+        _check_encoding(arguments)
         function = _imported(body) if isinstance(body, str) else body
         if "flags" in inspect.signature(function).parameters:
             arguments["flags"] = {SETTINGS[key]: arguments.pop(key) for key in SETTINGS if key in arguments}
@@ -59,6 +60,14 @@ def carry_out(body: str | Body, arguments: dict[str, Any]) -> NoReturn:
         return code or Exit.FINISHED
 
     guarded(call)
+
+
+def _check_encoding(arguments: Mapping[str, Any]) -> None:
+    """Raise HandiworkError for a text that is not UTF-8, which no log could keep."""
+    for name, value in arguments.items():
+        for text in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if isinstance(text, str) and any("\ud800" <= character <= "\udfff" for character in text):
+                raise HandiworkError(f"{name} is not UTF-8: convert it, for example with iconv -f latin1 -t utf-8")
 
 
 def _imported(body: str) -> Body:

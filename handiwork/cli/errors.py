@@ -14,6 +14,8 @@ from handiwork.errors import Exit, HandiworkError
 
 def guarded(command: Callable[[], Exit]) -> NoReturn:
     """Run a command and exit with its code; print a traceback only if HANDIWORK_DEBUG is set."""
+    # Python has None for a stream that the caller closed.
+    sys.stdin, sys.stdout = sys.stdin or open(os.devnull), sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] (a TextIO in name only)
     if not os.environ.get("HANDIWORK_DEBUG"):

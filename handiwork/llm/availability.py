@@ -8,18 +8,7 @@ import os
 from handiwork.llm.catalog.keys import load_keys
 from handiwork.llm.local.weights import KNOWN, is_complete
 from handiwork.paths import cache_dir
-
-KEYS = {
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "openai": ("OPENAI_API_KEY",),
-    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "openrouter": ("OPENROUTER_API_KEY",),
-    "deepseek": ("DEEPSEEK_API_KEY",),
-    "together": ("TOGETHER_API_KEY",),
-    "fireworks": ("FIREWORKS_API_KEY",),
-    "moonshotai": ("MOONSHOTAI_API_KEY",),
-}
-"""The environment variables with the providers' keys."""
+from handiwork.providers import KEYS
 
 
 def provider_keys() -> dict[str, str | None]:

@@ -7,10 +7,10 @@ import html
 import ipaddress
 import secrets
 import socket
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -106,12 +106,10 @@ class AccessGuard:
         scheme, _, credentials = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return self._is_token(credentials.strip())
-        try:
-            cookies = SimpleCookie(headers.get("cookie", ""))
-        except CookieError:
-            return False
-        cookie = cookies.get(self._cookie)
-        return cookie is not None and _equal(cookie.value, self._login)
+        # Not http.cookies: it drops what follows the first cookie it cannot parse, and other servers of this host set
+        # cookies that the browser sends here.
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._cookie)
+        return cookie is not None and _equal(cookie, self._login)
 
     def _is_token(self, value: str) -> bool:
         return self._token is not None and _equal(value, self._token)

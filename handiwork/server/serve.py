@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import secrets
 import socket
@@ -86,7 +87,9 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         if listener is not None:
             listener.close()
-        raise SettingsError(f"cannot listen on {host} port {port}: {error.strerror}; give another --port") from None
+        wrong_host = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+        flag = "--host" if wrong_host else "--port"
+        raise SettingsError(f"cannot listen on {host} port {port}: {error.strerror}; give another {flag}") from None
     return listener
 
 

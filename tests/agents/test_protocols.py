@@ -218,8 +218,9 @@ class TestNative:
     def test_json_or_tags_that_are_no_call_are_a_message(self) -> None:
         (action,) = native_actions(Completion("Write <function=NAME> and <parameter=KEY>, and it is called."))
         assert isinstance(action, MessageAction)
-        (action,) = native_actions(Completion('It returns {"name": "Ann", "age": 3}.'))
-        assert isinstance(action, MessageAction)
+        for record in ('{"name": "Ann", "age": 3}', '{"name": {"first": "Ann"}}', '{"tool": ["saw"], "action": null}'):
+            (action,) = native_actions(Completion(f"It returns {record}."))
+            assert isinstance(action, MessageAction)
 
 
 ARGUMENTS = st.text(max_size=40)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from pathlib import Path
@@ -32,6 +33,8 @@ def test_a_session_is_forked_with_its_files_and_goes_on(program: Program) -> Non
     assert forked.returncode == 0, forked.stderr
     name = forked.stdout.strip()
     assert f"handiwork resume {name}" in forked.stderr
+    as_json = program("fork", origin, "--at", str(first), "--json")
+    assert json.loads(as_json.stdout).keys() == {"session"}
     assert "-hello\n+one\n" in program("diff", name).stdout
 
     other = program.script(bash("true"), bash("echo three >> greeting.txt"), finish("Forked."))
@@ -41,7 +44,7 @@ def test_a_session_is_forked_with_its_files_and_goes_on(program: Program) -> Non
 
     lines = program("tree", name).stdout.splitlines()
     assert lines[0].startswith(origin)
-    assert len(lines) == 3
+    assert len(lines) == 4
     assert all(line.startswith("  ") and f"at event {first}," in line for line in lines[1:])
     assert "-hello\n+two\n" in program("diff", origin).stdout
 

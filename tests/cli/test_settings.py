@@ -170,6 +170,23 @@ def test_an_address_belongs_to_a_model_on_a_server(monkeypatch: pytest.MonkeyPat
     assert load({"model": "local:qwen2.5-coder-1.5b"}).base_url is None
 
 
+def test_a_model_of_another_provider_is_not_sought_on_the_server_of_the_settings(config: Callable[[str], None]) -> None:
+    server = "http://127.0.0.1:9/v1"
+    config(f'model = "qwen3"\nbase_url = "{server}"\n')
+    kept = [load({"model": model}).base_url for model in (None, "llama3:8b", "anthropic:one")]
+    assert kept == [server, server, None]
+    assert load({"model": "openai:one", "base_url": server}).base_url == server
+    config(f'model = "openai:one"\nbase_url = "{server}"\n')
+    assert [load({"model": model}).base_url for model in ("openai:two", "anthropic:one")] == [server, None]
+
+
+@pytest.mark.parametrize("name", ["HANDIWORK_MCP", "HANDIWORK_FORGES"])
+def test_a_variable_of_a_table_that_is_not_json_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "x")
+    with pytest.raises(SettingsError, match=f"{name} is not a JSON object: correct it"):
+        load({})
+
+
 def test_the_program_takes_them_from_the_file(program: Program) -> None:
     program.settings.parent.mkdir(parents=True)
     program.settings.write_text('sandbox = "none"\nagent = "NobodyAgent"\n')

@@ -93,6 +93,25 @@ def test_ctrl_c_interrupts_and_a_message_goes_on(program: Program) -> None:
     assert stopped["status"] == "interrupted"
 
 
+def test_a_run_under_nohup_outlives_its_terminal(program: Program) -> None:
+    model = program.script(bash("echo star''ted; sleep 2; echo rea''dy"), finish("Went on."))
+    run = subprocess.Popen(
+        ["nohup", HANDIWORK, "run", "greet", "--model", model, "--sandbox", "none"],
+        cwd=program.workspace,
+        env=program.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert run.stdout is not None
+    while "started" not in run.stdout.readline():
+        assert run.poll() is None
+    run.send_signal(signal.SIGHUP)
+    rest = run.communicate(timeout=PATIENCE)[0]
+    assert (run.returncode, "ready" in rest, "Went on." in rest) == (0, True, True), rest
+
+
 def test_an_empty_answer_goes_on_as_it_was(program: Program) -> None:
     with start(program, bash("echo star''ted; sleep 50"), finish("Went on.")) as terminal:
         terminal.until("started")

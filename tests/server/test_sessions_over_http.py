@@ -140,6 +140,8 @@ def test_a_session_is_renamed_and_deleted_before_the_eyes_of_who_follows_the_lis
         assert next_of(socket) == {"ready": True}
         assert api.http.patch(f"/api/sessions/{listed[4]}", json={"title": "the very last"}).status_code == 200
         assert next_of(socket)["session"]["title"] == "the very last"
+        blank = api.http.patch(f"/api/sessions/{listed[4]}", json={"title": " "})
+        assert (blank.status_code, "the title is empty" in blank.json()["error"]) == (422, True)
         assert api.http.delete(f"/api/sessions/{listed[4]}").json() == {"ok": True}
         assert next_of(socket) == {"deleted": listed[4]}
     assert api.http.get(f"/api/sessions/{listed[4]}").status_code == 404
@@ -172,13 +174,21 @@ def test_a_picture_is_kept_and_given_back_as_what_it_is(api: Api) -> None:
 def test_only_pictures_are_taken_and_no_page_is_given(api: Api) -> None:
     assert api.http.post("/api/blobs", content=b"<html>").status_code == 422
 
-    async def put() -> str:
-        async with Store.open(api.folder / "data") as store:
-            return await store.blobs.put(b"<script>alert(1)</script>")
-
-    answer = api.http.get(f"/api/blobs/{asyncio.run(put())}")
+    answer = api.http.get(f"/api/blobs/{asyncio.run(put(api, b'<script>alert(1)</script>'))}")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert "sandbox" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("first", ["", "a", "aa"])
+def test_a_text_is_one_wherever_a_piece_of_it_ends(api: Api, first: str) -> None:
+    for text, kind in ((first + "\u20ac" * 40_000, "text/plain"), (first + "\0" * 90_000, "application/octet-stream")):
+        answer = api.http.get(f"/api/blobs/{asyncio.run(put(api, text.encode()))}")
+        assert answer.headers["content-type"].startswith(kind)
+
+
+async def put(api: Api, content: bytes) -> str:
+    async with Store.open(api.folder / "data") as store:
+        return await store.blobs.put(content)
 
 
 def test_a_message_names_only_pictures_there_are(api: Api) -> None:

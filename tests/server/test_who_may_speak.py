@@ -68,6 +68,13 @@ def test_the_link_gives_a_cookie_and_takes_the_token_out_of_the_address(api: Api
             pass
 
 
+@pytest.mark.parametrize("others", ['prefs={"theme":"dark"}', "user=J\xfcrgen M", "_xsrf=2|a|b|1", "a"])
+def test_cookies_of_other_servers_of_this_host_are_passed_over(api: Api, others: str) -> None:
+    own = httpx2.get(f"{api.url}/", params={"token": TOKEN}).headers["set-cookie"].partition(";")[0]
+    headers = {"Cookie": f"{others}; {own}".encode("latin-1")}
+    assert httpx2.get(f"{api.url}/api/sessions", headers=headers).status_code == 200
+
+
 def test_the_link_leads_to_no_other_server(api: Api) -> None:
     answer = httpx2.get(f"{api.url}//evil.example/?token={TOKEN}")
     assert answer.headers["location"] == "/evil.example/"
@@ -131,6 +138,12 @@ def test_what_does_not_fit_is_said(api: Api) -> None:
 def test_without_a_token_only_this_machine_is_served(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="needs its token"):
         serve(tmp_path, "0.0.0.0", 0, False, print)
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "192.0.2.1"])
+def test_an_address_that_is_not_of_this_machine_is_said(host: str) -> None:
+    with pytest.raises(SettingsError, match=f"cannot listen on {host} port 0: .*; give another --host"):
+        bind(host, 0)
 
 
 def test_a_port_that_is_taken_is_said() -> None:

@@ -106,7 +106,7 @@ def _call(value: object, names: Collection[str]) -> ToolCall | None:
     fields = cast("dict[str, Any]", value)
     if isinstance(inner := fields.get("function"), dict):
         fields = cast("dict[str, Any]", inner)
-    name = next((fields[key] for key in _NAME_KEYS if fields.get(key) in names), None)
+    name = next((one for key in _NAME_KEYS if isinstance(one := fields.get(key), str) and one in names), None)
     if name is None:
         return None
     arguments = next((fields[key] for key in _ARGUMENT_KEYS if key in fields), None)

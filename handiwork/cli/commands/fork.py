@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.text import Text
 from handiwork.cli.commands.run import resume
 from handiwork.cli.commands.sessions import find
 from handiwork.cli.errors import say
+from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
@@ -40,7 +42,10 @@ def fork(
     fork_id = asyncio.run(_fork(session, at, restore, message, changes))
     if message is not None:
         return resume(fork_id, None, False, as_json, {})
-    terminal_console().print(Text(fork_id), soft_wrap=True)
+    if as_json:
+        write_json(json.dumps({"session": fork_id}))
+    else:
+        terminal_console().print(Text(fork_id), soft_wrap=True)
     say(f"forked; run the fork with `handiwork resume {fork_id}`")
     return Exit.FINISHED
 

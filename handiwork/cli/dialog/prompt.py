@@ -26,14 +26,15 @@ class Signals:
 
     @contextmanager
     def watched(self) -> Generator[None]:
-        """Handle the signals inside the context."""
+        """Handle the signals inside the context, except a SIGHUP that nohup has set to be ignored."""
         loop = asyncio.get_running_loop()
-        for number in SIGNALS:
+        numbers = [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN]
+        for number in numbers:
             loop.add_signal_handler(number, self._on, number)
         try:
             yield
         finally:
-            for number in SIGNALS:
+            for number in numbers:
                 loop.remove_signal_handler(number)
 
     @contextmanager

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import httpx2
 
-from handiwork.llm.availability import KEYS
 from handiwork.llm.catalog.requests import LISTS, SECONDS, key_header, refuses_key
+from handiwork.providers import KEYS
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider

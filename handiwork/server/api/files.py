@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import io
+import codecs
 from collections.abc import AsyncIterator
 from typing import BinaryIO
 from urllib.parse import quote
@@ -200,7 +200,8 @@ def _media_type(first: bytes) -> str:
     if first[:4] == b"RIFF" and first[8:12] == b"WEBP":
         return "image/webp"
     try:
-        text = io.TextIOWrapper(io.BytesIO(first[:-4] if len(first) == _PIECE else first), "utf-8").read()
+        # The end of a piece may split a character.
+        text = codecs.getincrementaldecoder("utf-8")().decode(first, final=len(first) < _PIECE)
     except UnicodeDecodeError:
         return "application/octet-stream"
     return "application/octet-stream" if "\0" in text else "text/plain; charset=utf-8"

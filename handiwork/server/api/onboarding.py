@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from handiwork.llm import create as llms
-from handiwork.llm.availability import KEYS
 from handiwork.llm.catalog.keys import keep_key, keys_file, load_keys
 from handiwork.llm.catalog.listing import models_of
 from handiwork.llm.catalog.requests import KeyState, check_key
 from handiwork.llm.local.weights import KNOWN
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import Message
+from handiwork.providers import KEYS
 from handiwork.server.api import demo
 from handiwork.server.api.catalog import show_settings
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError

@@ -42,11 +42,18 @@ def _check_cursor(text: str) -> str:
     return text
 
 
+def _check_title(title: str) -> str:
+    if not title.strip():
+        raise ValueError("the title is empty")
+    return title
+
+
 Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_check_text)]
 Line = Annotated[str, Field(max_length=4_000), AfterValidator(_check_text)]
 FilePath = Annotated[
     str, Field(max_length=4_000, description="below the workspace, like src/main.py"), AfterValidator(_check_text)
 ]
+Title = Annotated[Line, Field(min_length=1), AfterValidator(_check_title)]
 BelowPath = Annotated[FilePath, AfterValidator(_check_below)]
 EventId = Annotated[int, Field(ge=0, le=LARGEST)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -164,7 +171,7 @@ class ListQuery(Shape):
 class SessionChange(Shape):
     """A change of a session in lists; fields left out stay as they are."""
 
-    title: Annotated[Line, Field(min_length=1)] | None = None
+    title: Title | None = None
     archived: bool | None = None
 
 

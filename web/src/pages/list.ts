@@ -16,6 +16,8 @@ interface SessionList {
   loadMore: () => void;
 }
 
+const PAGE = 50;
+const LARGEST_PAGE = 500;
 const PAUSE = 150;
 const RECONNECT = 2000;
 
@@ -31,11 +33,19 @@ export function useSessionList(
   const [counted, setCounted] = useState(0);
   const [problem, setProblem] = useState("");
   const requests = useRef(0);
+  /** The number of rows that the user asked for: a reload returns as many. */
+  const wanted = useRef(PAGE);
+  const filter = useRef(0);
+  useEffect(() => {
+    filter.current++;
+    wanted.current = PAGE;
+  }, [q, state, archived]);
 
   const load = useCallback(async () => {
     const request = ++requests.current;
     try {
-      const page = await api.sessions({ q, state: state || null, archived });
+      const limit = Math.min(LARGEST_PAGE, wanted.current);
+      const page = await api.sessions({ q, state: state || null, archived, limit });
       if (request !== requests.current) return;
       page.sessions.forEach(onRow);
       setRows(page.sessions);
@@ -66,11 +76,13 @@ export function useSessionList(
 
   const loadMore = () => {
     if (next === null) return;
-    const request = requests.current;
+    const of = filter.current;
     api.sessions({ q, state: state || null, archived, before: next }).then(
       (page) => {
-        if (request !== requests.current) return;
+        if (of !== filter.current) return;
         page.sessions.forEach(onRow);
+        wanted.current += page.sessions.length;
+        requests.current++; // a reload under way would return fewer rows
         setRows((known) => withPage(known ?? [], page.sessions));
         setNext(page.next);
         setCounted(page.waiting);

@@ -1,5 +1,6 @@
 import { lazy, Suspense, useState } from "react";
 
+import { ApiError } from "../../api";
 import { Button } from "../../components/Button";
 import type { Lines } from "../../components/code/Code";
 import { Problem } from "../../components/Problem";
@@ -22,6 +23,17 @@ interface Props {
   onClose: () => void;
 }
 
+/** Return the file's text; null if it has been deleted, or is no text any more. */
+async function textNow(session: SessionStore, path: string): Promise<string | null> {
+  try {
+    const answer = await session.api.files.read(path);
+    return textOf(new Uint8Array(await answer.arrayBuffer()));
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
 /** A file being edited, until it is saved to the session's copy or the edit is discarded. */
 export function Editor({ session, path, edit, lines, onClose }: Props) {
   const [{ before, text }, setEdit] = useState(edit);
@@ -39,8 +51,7 @@ export function Editor({ session, path, edit, lines, onClose }: Props) {
   };
   const save = () =>
     saving.run(async () => {
-      const answer = await session.api.files.read(path);
-      const now = textOf(new Uint8Array(await answer.arrayBuffer()));
+      const now = await textNow(session, path);
       if (now !== told) {
         setTold(now);
         return;
