@@ -48,6 +48,18 @@ def branch_of(source: Path, changes: Sequence[Change], message: str) -> str:
 TREE: Tree = {"text": b"1\n2\n3\n4\n5\n", "x:run": b"1\n", "gone": b"1\n", "d/e/f": b"1\n", "link": "text"}
 
 
+@pytest.mark.parametrize("merge", [True, False])
+def test_the_line_ends_are_those_that_git_stores(tmp_path: Path, merge: bool) -> None:
+    lines = b"one\r\ntwo\r\n"
+    tree: Tree = {".gitattributes": b"*.bat text eol=crlf\n", "a.bat": lines, "gone.bat": lines, "kept": lines}
+    here = repository(tmp_path, tree)
+    changes = here.run("sed -i s/two/TWO/ a.bat kept; rm gone.bat; printf '1\\r\\n' > new.bat")
+    commit, _ = commit_changes(here.source, changes, "HEAD", "Two\n", merge=merge)
+    stored = {path: git(here.source, "show", f"{commit}:{path}") for path in ("a.bat", "new.bat", "kept")}
+    assert stored == {"a.bat": "one\nTWO\n", "new.bat": "1\n", "kept": "one\r\nTWO\r\n"}
+    assert "gone.bat" not in git(here.source, "ls-tree", "--name-only", str(commit))
+
+
 def test_a_branch_has_the_changes_and_nothing_that_was_not_committed(tmp_path: Path) -> None:
     here = repository(tmp_path, TREE)
     changes = here.run(
