@@ -229,9 +229,7 @@ def load(flags: Mapping[str, Any]) -> Settings:
         if "base_url" in given:
             raise SettingsError(f"--base-url needs a model on a server, not {settings.model}: add --model")
         return settings.model_copy(update={"base_url": None})
-    if settings.base_url is not None and "model" in given and "base_url" not in given:
-        return _with_own_server(settings, given)
-    return settings
+    return _with_server_of_model(settings, given)
 
 
 def load_hooks() -> tuple[Hook, ...]:
@@ -309,11 +307,13 @@ def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
     return settings if settings.image is None else settings.model_copy(update={"sandbox": kind or kinds[0]})
 
 
-def _with_own_server(settings: Settings, flags: Mapping[str, Any]) -> Settings:
-    """Return the settings without their base_url if a flag names a model of another provider than theirs."""
-    usual = Settings(**{key: value for key, value in flags.items() if key != "model"})
+def _with_server_of_model(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """Return the settings without a base_url that belongs to a model of another provider than that of the flag."""
     provider = settings.model.partition(":")[0]
-    if "model" not in usual.model_fields_set or provider not in KEYS or usual.model.startswith(f"{provider}:"):
+    if settings.base_url is None or "base_url" in flags or "model" not in flags or provider not in KEYS:
+        return settings
+    usual = Settings(**{key: value for key, value in flags.items() if key != "model"})
+    if "model" not in usual.model_fields_set or usual.model.startswith(f"{provider}:"):
         return settings
     return settings.model_copy(update={"base_url": None})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -16,8 +17,9 @@ def guarded(command: Callable[[], Exit]) -> NoReturn:
     """Run a command and exit with its code; print a traceback only if HANDIWORK_DEBUG is set."""
     # Python has None for a stream that the caller closed.
     sys.stdin, sys.stdout = sys.stdin or open(os.devnull), sys.stdout or open(os.devnull, "w")  # noqa: SIM115
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] (a TextIO in name only)
+    for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
     if not os.environ.get("HANDIWORK_DEBUG"):
         # Without a handler, Python writes the warnings of libraries to stderr, between the lines of the view.
         logging.getLogger().addHandler(logging.NullHandler())

@@ -118,30 +118,21 @@ class Store:
 
     async def sessions(
         self,
-        limit: int | None = 50,
-        before: str | None = None,
+        limit: int | None = None,
         text: str = "",
         state: AgentState | None = None,
         archived: bool | None = None,
     ) -> list[SessionInfo]:
-        """Return up to ``limit`` sessions (None: all), newest first; with ``before``, a session's id, only older ones.
+        """Return the sessions, newest first, at most ``limit`` of them.
 
         ``text`` selects sessions with that text in their title, workspace, model, agent, messages, commands or results,
-        or at the start of their id; ``archived`` only those that are, or only those that are not. Raises SessionMissing
-        if the session ``before`` has been deleted: an empty page would look like the end of the list.
+        or at the start of their id; ``archived`` only those that are, or only those that are not.
         """
         order = (sessions.c.created, sessions.c.id)
 
         def read(connection: Connection) -> list[SessionInfo]:
             query = pages.filtered(session.select_sessions(), text, state, archived)
             query = query.order_by(*(column.desc() for column in order)).limit(limit)
-            if before is not None:
-                created = connection.scalar(select(sessions.c.created).where(sessions.c.id == before))
-                if created is None:
-                    raise session.deleted(before)
-                query = query.where(
-                    (sessions.c.created < created) | ((sessions.c.created == created) & (sessions.c.id < before))
-                )
             return [session.info(row) for row in connection.execute(query).mappings()]
 
         return await self._shared.worker.read(read)

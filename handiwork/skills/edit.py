@@ -38,14 +38,17 @@ def edit_file_by_replace(file_name: str, to_replace: str, new_content: str) -> N
         to_replace: The exact text, with its spaces, and enough around it to be unique.
         new_content: The text to put in its place.
     """
-    path, data, _ = _read(file_name)
+    path, data, lines = _read(file_name)
     if not to_replace:
         raise SkillError("The text to replace is empty. To add lines, use insert_content_at_line or append_file.")
     if to_replace == new_content:
         raise SkillError("The old and the new text are the same: there is nothing to edit.")
     old, new = encoded(to_replace), encoded(new_content)
+    has_crlf = _line_end(lines) == b"\r\n"
     if data.find(old) < 0 and b"\r\n" in data and b"\r" not in old:
-        old, new = old.replace(b"\n", b"\r\n"), new.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+        old, has_crlf = old.replace(b"\n", b"\r\n"), True
+    if has_crlf and b"\n" not in old.replace(b"\r\n", b""):
+        new = new.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     places = _places(data, old)
     if not places:
         raise SkillError(_not_found(path, data, to_replace))

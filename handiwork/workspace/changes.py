@@ -17,17 +17,14 @@ from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
 from handiwork.workspace.files.safe_open import join, look, open_file, read_link, walk
 from handiwork.workspace.git.command import user_excludes
-from handiwork.workspace.git.ignore import IGNORE_FILE, IgnoreRules, rules_for
-from handiwork.workspace.git.repository import read_regular, repository_around, repository_at
+from handiwork.workspace.git.ignore import IgnoreRules, rules_for
+from handiwork.workspace.git.repository import repository_around, repository_at
 from handiwork.workspace.selection import JUNK
 
 Kind = Literal["added", "modified", "deleted", "mode", "link", "type"]
 
 TEXT_LIMIT = 10_000_000
 """Size in bytes above which a file counts as binary."""
-
-_LARGEST_RULES = 1 << 20
-"""Size limit of a file of ignore rules, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -264,11 +261,11 @@ def _rules_at(base: Path, directory: str, above: Rules) -> Rules:
     if above is None or os.path.islink(base / directory):
         return None
     if repository := repository_at(base / directory):
-        return _with_own_file(IgnoreRules.of(repository, user_excludes()), base, directory)
+        return IgnoreRules.of(repository, user_excludes()).with_file_of(base, directory)
     if not isinstance(above, IgnoreRules):
         return above
     name = directory.rpartition("/")[2]
-    return True if above.ignores(name, is_directory=True) else _with_own_file(above.inside(name), base, directory)
+    return True if above.ignores(name, is_directory=True) else above.inside(name).with_file_of(base, directory)
 
 
 def _rules_around(base: Path, source: Path) -> Rules:
@@ -279,8 +276,4 @@ def _rules_around(base: Path, source: Path) -> Rules:
     above = rules_for(source.parent, repository, user_excludes())
     if above is None or above.ignores(source.name, is_directory=True):
         return False
-    return _with_own_file(above.inside(source.name), base, "")
-
-
-def _with_own_file(rules: IgnoreRules, base: Path, directory: str) -> IgnoreRules:
-    return rules.followed_by(read_regular(base, join(directory, IGNORE_FILE), _LARGEST_RULES))
+    return above.inside(source.name).with_file_of(base, "")

@@ -10,7 +10,7 @@ import pytest
 
 from handiwork.cli.commands.permissions import approve
 from handiwork.settings import SettingsError
-from tests.cli.program import HANDIWORK, Program, bash, edit, finish
+from tests.cli.program import HANDIWORK, PATIENCE, Program, bash, edit, finish
 
 pytestmark = pytest.mark.slow
 
@@ -144,6 +144,24 @@ def test_2_what_was_asked_makes_no_sense(program: Program, arguments: tuple[str,
     run = program(*arguments)
     assert run.returncode == 2, run.stderr
     assert message in only_message(run)
+
+
+def test_streams_that_are_closed_or_not_utf_8_are_no_internal_error(program: Program) -> None:
+    model = program.script(finish("Read."))
+    (program.workspace / "latin1").write_bytes(b"the caf\xe9 is closed\n")
+    for command, code in (("sessions >&-", 0), ("sessions <&-", 0), ("<&-", 2), ("< latin1", 0)):
+        done = subprocess.run(
+            ["sh", "-c", f"{HANDIWORK} {command}"],
+            cwd=program.workspace,
+            env={**program.environment, "HANDIWORK_MODEL": model, "HANDIWORK_SANDBOX": "none"},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert (done.returncode, "internal error" in done.stderr) == (code, False), done.stderr
+    (message,) = (event["content"] for event in program.events() if event["type"] == "MessageAction")
+    assert message == "the caf\ufffd is closed\n"
 
 
 def test_3_a_limit_is_reached_and_raised_by_resuming(program: Program) -> None:

@@ -122,7 +122,7 @@ def test_a_follower_gets_the_state_when_it_comes_and_when_it_changes(api: Api) -
             message = next_of(socket)
             states += [message["state"]] if "state" in message else []
         assert states[0]["state"] == "running"
-        changed_after_the_end = ("run_by", "updated", "added", "deleted")
+        changed_after_the_end = ("run_by", "updated", "spent", "added", "deleted")
         assert states[-1] == api.get(session) | {name: states[-1][name] for name in changed_after_the_end}
         assert [state["iterations"] for state in states] == sorted(state["iterations"] for state in states)
     with api.follow(f"{session}/follow?after={states[-1]['head']}") as socket:

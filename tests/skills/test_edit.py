@@ -31,6 +31,8 @@ def file(folder: Path) -> Path:
         (b"def f(a):\n    return a\n", "return", "yield", b"def f(a):\n    yield a\n"),
         (b"a\r\nb\r\n\tc", "b\r\n\tc", "d", b"a\r\nd"),
         (b"a\r\nb\r\nc", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\nc"),
+        (b"a\r\nb\r\nc", "b", "x\ny", b"a\r\nx\r\ny\r\nc"),
+        (b"a\nb\r\nc", "b", "x\ny", b"a\nx\ny\r\nc"),
         (b"\xff\xfe a \xff", "a", "\u00e9", b"\xff\xfe \xc3\xa9 \xff"),
         (b"a\n\n\nb", "\n\n\n", "\n", b"a\nb"),
     ],
@@ -77,7 +79,11 @@ def test_bytes_outside_the_match_are_untouched(
     times = sum(data.startswith(old, position) for position in range(len(data)))
     if times == 1:
         edit_file_by_replace(str(file), text, new)
-        assert file.read_bytes() == data[:start] + new.encode() + data[start + len(old) :]
+        after = file.read_bytes()
+        assert after.startswith(data[:start])
+        assert after.endswith(data[start + len(old) :])
+        written = after[start : len(after) - len(data) + start + len(old)]
+        assert written.replace(b"\r\n", b"\n") == new.encode().replace(b"\r\n", b"\n")
     else:
         with pytest.raises(SkillError, match="occurs"):
             edit_file_by_replace(str(file), text, new)

@@ -238,10 +238,10 @@ async def test_a_phone_wraps_changes_and_offers_no_split_view(
 
 
 async def opened_editor(open_window: OpenWindow, api: Api, folder: Path, name: str, content: bytes) -> tuple[str, Page]:
-    """Return a finished session in whose page the file is being edited."""
+    """Return a finished session in whose page the file is being edited; its second turn would delete the file."""
     project = project_in(folder)
     (project / name).write_bytes(content)
-    session = api.create(bash(f"chmod +x {name}"), finish(), workspace=str(project))
+    session = api.create(bash(f"chmod +x {name}"), finish(), bash(f"rm {name}"), finish(), workspace=str(project))
     api.until(session, "finished")
     page = await page_of(open_window, session, "?pane=files")
     await page.get_by_role("treeitem", name=name).click()
@@ -288,6 +288,23 @@ async def test_a_file_that_changed_meanwhile_is_overwritten_only_on_request(
     await group.get_by_role("button", name="Overwrite").click()
     await expect(page.get_by_role("button", name="Edit")).to_be_visible()
     await expect(page.get_by_role("region", name="File note")).to_contain_text("mine")
+    assert content_of(api, session, "note") == b"mine"
+
+
+async def test_a_file_that_the_agent_deleted_meanwhile_is_written_only_on_request(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session, page = await opened_editor(open_window, api, tmp_path, "note", b"")
+    await page.get_by_role("textbox", name="Text of note").fill("mine")
+    api.post(f"{session}/messages", content="delete the file")
+    async with asyncio.timeout(60):
+        while api.http.get(f"{session}/files/content", params={"path": "note"}).status_code != 404:
+            await asyncio.sleep(0.1)
+    await asyncio.to_thread(api.until, session, "finished")
+    group = page.get_by_role("group", name="Edit")
+    await group.get_by_role("button", name="Save").click()
+    await group.get_by_role("button", name="Overwrite").click()
+    await expect(page.get_by_role("button", name="Edit")).to_be_visible()
     assert content_of(api, session, "note") == b"mine"
 
 

@@ -108,6 +108,7 @@ async def test_an_old_session_that_needs_the_user_is_first_and_counted_on_a_list
 
     await asyncio.to_thread(lambda: asyncio.run(change()))
     await expect(links.first).to_have_text("paged 1")
+    await expect(links).to_have_count(55)
     await expect(page).to_have_title("● (2) Sessions · Handiwork")
     for one in ids:
         await asyncio.to_thread(api.http.delete, f"/api/sessions/{one}")

@@ -59,7 +59,7 @@ def conversation(usage: str) -> Exit:
         settings, folder = load({}), Path.cwd()
         offer(folder)
         return asyncio.run(_converse(SessionConfig.of(settings, folder)))
-    task = "" if sys.stdin.isatty() else sys.stdin.buffer.read().decode(errors="replace")
+    task = "" if sys.stdin.isatty() else sys.stdin.read()
     if not task.strip():
         print(usage)  # noqa: T201
         return Exit.USAGE

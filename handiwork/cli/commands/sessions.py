@@ -42,16 +42,14 @@ async def find(store: Store, session: str | None) -> EventLog:
 async def sessions(as_json: bool, search: str, archived: bool) -> Exit:
     """List the sessions that are archived or those that are not, newest first; with ``search``, those that hold it."""
     console = terminal_console()
-    before: str | None = None
     async with Store.open(data_dir()) as store:
-        while page := await store.sessions(PAGE, before, search, archived=archived):
-            for info in page:
-                if as_json:
-                    write_json(json.dumps(dataclasses.asdict(info), default=datetime.isoformat, ensure_ascii=False))
-                else:
-                    console.print(row(info, await _state(store, info)), soft_wrap=True)
-            before = page[-1].id
-        if before is None:
+        found = await store.sessions(text=search, archived=archived)
+        for info in found:
+            if as_json:
+                write_json(json.dumps(dataclasses.asdict(info), default=datetime.isoformat, ensure_ascii=False))
+            else:
+                console.print(row(info, await _state(store, info)), soft_wrap=True)
+        if not found:
             say(await _why_none(store, search, archived))
     return Exit.FINISHED
 

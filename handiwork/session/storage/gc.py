@@ -115,8 +115,7 @@ async def collect(
     sessions: list[_Session] = []
     forks: set[str] = set()
     snapshots = await store.events_of(SnapshotEvent)
-    # All at once: between two pages, another process could delete the session where the second one begins.
-    for info in await store.sessions(limit=None):
+    for info in await store.sessions():
         records = snapshots.get(info.id, [])
         sessions.append(
             _Session(

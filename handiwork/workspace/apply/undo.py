@@ -230,7 +230,7 @@ def _load(folder: Path) -> _Kept | None:
         )
         for step in record["steps"]
     )
-    return _Kept(folder, tuple(steps), tuple(record["made"]), parse_attributes(record.get("removed", {})))
+    return _Kept(folder, tuple(steps), tuple(record["made"]), parse_attributes(record["removed"]))
 
 
 def _numbers(undo_dir: Path) -> list[int]:

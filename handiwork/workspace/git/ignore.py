@@ -56,10 +56,13 @@ class IgnoreRules:
 
     def with_own_file(self) -> IgnoreRules:
         """Return these rules plus the directory's ``.gitignore``. Raises WorkspaceError."""
+        return self.with_file_of(self.repository.worktree, os.fsdecode(self.path))
+
+    def with_file_of(self, root: Path, directory: str) -> IgnoreRules:
+        """Return these rules plus the ``.gitignore`` of this directory's copy below ``root``. Raises WorkspaceError."""
         if self.ignored:
             return self  # nothing below an ignored directory can be included again
-        file = os.path.join(os.fsdecode(self.path), IGNORE_FILE)
-        return self.followed_by(read_regular(self.repository.worktree, file, _LARGEST))
+        return self.followed_by(read_regular(root, os.path.join(directory, IGNORE_FILE), _LARGEST))
 
     def followed_by(self, data: bytes | None) -> IgnoreRules:
         """Return these rules preceded by the content of an ignore file in this directory; None means no file."""
