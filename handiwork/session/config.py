@@ -11,7 +11,7 @@ from handiwork.agents.registry import CONFIGURED
 from handiwork.context import devcontainer
 from handiwork.context.conventions import opened
 from handiwork.context.trust import Trust
-from handiwork.errors import HandiworkError
+from handiwork.errors import HandiworkError, WorkspaceError
 from handiwork.events.record import Limits, NetworkAllowed, PermissionsRevoked, SessionStarted, SettingsChanged
 from handiwork.hooks import Hook
 from handiwork.log.eventlog import EventLog
@@ -21,6 +21,7 @@ from handiwork.session import skills
 from handiwork.session.approval.project import ProjectPermissions
 from handiwork.session.secrets import specification
 from handiwork.settings import SessionSettings, Settings, load_hooks, model_name
+from handiwork.workspace.files.names import quoted
 from handiwork.workspace.session_files import InPlaceFiles, OverlayFiles, PlainCopyFiles, SessionFiles
 
 TITLE = 100
@@ -59,6 +60,8 @@ class SessionConfig(SessionSettings):
         PermissionsError, SecretError, SessionError, SettingsError, TrustError, WorkspaceError.
         """
         image, folder = settings.image, str(workspace.resolve())
+        if folder.encode(errors="replace").decode() != folder:
+            raise WorkspaceError(f"the path {quoted(folder)} is not UTF-8: rename the directory")
         kept = ProjectPermissions(data_dir(), folder).read()
         return cls.model_validate(
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRun
 from handiwork.events.base import Action, Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.llm.types import Capabilities
+from handiwork.llm.types import Capabilities, Completion
 from tests.agents.states import check_golden, file_read, ran, reply, shown, state_of, task
 
 GIT = ran(HISTORY, "## main\n* 9c1f6f3 (HEAD -> main) Begin\n", 0)
@@ -85,6 +86,18 @@ async def test_a_script_that_fails_is_told_and_not_repeated(fields: dict[str, An
     (action,) = await steps(state_of(*START, *READ, *script_ran("no such file\n", **fields)))
     assert isinstance(action, AgentFinishAction)
     assert action.outputs == {"message": f"I rename it.\n\n{told}"}
+
+
+async def test_half_a_script_does_not_run() -> None:
+    class Cut(ScriptedLLM):
+        async def complete(self, *arguments: Any, **options: Any) -> Completion:
+            return replace(await super().complete(*arguments, **options), finish_reason="length")
+
+    for content, kind in ((REPLY.removesuffix("```\n"), AgentRejectAction), (REPLY, CmdRunAction)):
+        action = await DirectAgent(Cut([content])).step(state_of(*START, *READ))
+        assert isinstance(action, kind)
+        if isinstance(action, AgentRejectAction):
+            assert action.outputs["message"].startswith("I rename it.\n\nThe script of the reply was not run")
 
 
 async def test_a_refusal_is_one() -> None:

@@ -333,6 +333,22 @@ class TestText:
             assert read(TEXT, Completion(f"{block}\n```", finish_reason="length"), TOOLS)
             assert read(TEXT, Completion(block), TOOLS), "a model that stops by itself may leave the fence out"
 
+    @pytest.mark.parametrize("protocol", [NATIVE, TEXT, JSON])
+    def test_half_a_call_in_tags_is_not_carried_out(self, protocol: ReplyProtocol) -> None:
+        call = "I clear.\n<function=bash>\n<parameter=command>\nrm -r build"
+        for cut in (call, f"{call}\n</parameter>", f"{call}</parameter></function>\n<tool_call>{{", "<tool_call>{"):
+            with pytest.raises(MalformedReplyError, match="length limit"):
+                read(protocol, Completion(cut, finish_reason="length"), TOOLS)
+        (action,) = read(protocol, Completion(call), TOOLS)
+        assert isinstance(action, CmdRunAction)
+        if protocol is not TEXT:
+            whole = f"{call}\n</parameter>\n</function>\n"
+            assert read(protocol, Completion(whole, finish_reason="length"), TOOLS)
+
+    def test_an_answer_that_was_cut_is_still_one(self) -> None:
+        (action,) = read(NATIVE, Completion("The tags <b> and", finish_reason="length"), TOOLS)
+        assert isinstance(action, MessageAction)
+
     def test_reject_and_fork_are_there_for_every_model(self) -> None:
         reject, fork = self.acts('```reject\nno data\n```\n```fork\n{"tasks": ["a", "b"]}\n```')
         assert isinstance(reject, AgentRejectAction)

@@ -103,6 +103,10 @@ def test_a_run_that_is_killed_goes_on_where_it_was(program: Program, data: Path,
     process.kill()
     process.wait()
     before = results.read_text().splitlines()
+    for extra, named in ((["--model", "openai:gpt-5"], "--model"), ([ADDING], "BENCHMARK")):
+        refused = program("eval", "run", "--resume", str(out), *extra)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"{named} does not go with --resume" in refused.stderr
     resumed = program("eval", "run", "--resume", str(out))
     assert resumed.returncode == 0, resumed.stderr
     after = results.read_text().splitlines()

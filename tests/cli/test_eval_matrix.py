@@ -87,6 +87,7 @@ def test_the_budget_is_that_of_all_cells_together(program: Program, tmp_path: Pa
             "--agents and --benchmarks name oracle on adding-test twice",
         ),
         (["--resume", "/nowhere"], "/nowhere has no matrix.json: it is no matrix's folder"),
+        (["--resume", "/nowhere", "--trials", "1"], "--trials does not go with --resume, which keeps what was begun"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(program: Program, arguments: list[str], said: str) -> None:

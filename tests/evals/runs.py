@@ -37,13 +37,18 @@ def no_status(_: str) -> None:
 
 
 async def planned(
-    data: Path, model: str, choice: InstanceSelection = InstanceSelection(), trials: int = 1, **limits: float
+    data: Path,
+    model: str,
+    choice: InstanceSelection = InstanceSelection(),
+    trials: int = 1,
+    agent: str = "CodeActAgent",
+    **limits: float,
 ) -> RunPlan:
     conditions = Conditions(
         benchmark=ADDING,
         split="test",
         data=str(data),
-        agent="CodeActAgent",
+        agent=agent,
         model=model,
         user_model=model,
         limits=Limits.model_validate(limits),

@@ -14,7 +14,7 @@ from handiwork.evals.benchmarks.agentbench.benchmark import AgentBenchOS
 from handiwork.evals.benchmarks.bird import Bird
 from handiwork.evals.benchmarks.gaia import GAIA
 from handiwork.evals.benchmarks.toolqa import ToolQA
-from handiwork.evals.running import plan
+from handiwork.evals.running import manifest, plan
 from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import FILE, Result, Results
 from handiwork.evals.running.rollout import outcome_of
@@ -25,10 +25,12 @@ from handiwork.events.base import Event
 from handiwork.events.codec import from_json
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation, ErrorObservation
 from handiwork.events.record import CompletionEvent, SessionStarted, Usage
+from handiwork.llm.scripted.script import Reply
 from tests.agents.states import state_of
 from tests.cli.program import bash, finish
 from tests.evals.adding import Adding
 from tests.evals.runs import by_id, finished, no_status, planned, script, sums
+from tests.llm.standin import StandIn, serving
 
 pytestmark = pytest.mark.slow
 
@@ -187,6 +189,45 @@ async def test_a_rollout_whose_share_is_spent_is_done_again_while_the_run_has_mo
     assert found["b"].attempts + found["c"].attempts > 2
 
 
+async def test_a_rollout_that_stops_before_its_share_is_exceeded_is_not_measured(tmp_path: Path) -> None:
+    dear = script(tmp_path / "script", bash("a", cost=0.4), bash("b", cost=0.4), {**finish("4"), "cost": 0.4})
+    work, out = await planned(sums(tmp_path / "data", "a"), dear), tmp_path / "out"
+    with pytest.raises(RunStoppedError, match=r"has spent 0\.80 USD, and its --max-cost allows no more; continue"):
+        await finished(out, work, Caps(cost=1.0))
+    (stopped,) = Results(out).by_key.values()
+    assert (stopped.outcome, stopped.score, stopped.cost) == ("stopped", None, 0.8)
+    assert "another call would exceed the cost limit of $1" in stopped.why
+    found = by_id((await finished(out, work, Caps(cost=3.0))).values())
+    assert (found["a"].outcome, found["a"].score) == ("submitted", 1.0)
+
+
+async def test_a_cap_of_cost_does_not_turn_a_limit_of_steps_into_a_stop(tmp_path: Path) -> None:
+    model = script(tmp_path / "script", *(bash(f"echo {number}", cost=0.4) for number in range(3)))
+    work = await planned(sums(tmp_path / "data", "a"), model, iterations=2)
+    found = by_id((await finished(tmp_path / "out", work, Caps(cost=1.0))).values())
+    assert (found["a"].outcome, found["a"].score, found["a"].cost) == ("limit", 0.0, 0.8)
+
+
+async def test_a_cap_of_cost_that_cannot_be_kept_ends_the_run(tmp_path: Path) -> None:
+    async with serving(StandIn([Reply.model_validate(bash(f"echo {number}")) for number in range(3)])) as server:
+        work, out = await planned(sums(tmp_path / "data", *"ab"), "openai:of-no-price"), tmp_path / "out"
+        conditions = work.manifest.conditions.model_copy(update={"base_url": server.base_url})
+        work = replace(work, manifest=work.manifest.model_copy(update={"conditions": conditions}))
+        with pytest.raises(RunStoppedError, match="cost of some calls is not known, so --max-cost cannot be kept"):
+            await finished(out, work, Caps(cost=1.0), workers=1)
+    (stopped,) = Results(out).by_key.values()
+    assert (stopped.outcome, stopped.calls) == ("stopped", 1)
+
+
+async def test_the_attempts_of_a_rollout_share_its_budget(tmp_path: Path) -> None:
+    failing = script(tmp_path / "script", {**bash("a", cost=0.2), "usage": {"input": 7}}, {"error": "out of order"})
+    work, out = await planned(sums(tmp_path / "data", "a"), failing), tmp_path / "out"
+    with pytest.raises(RunStoppedError, match=r"has spent 0\.40 USD"):
+        await finished(out, work, Caps(cost=0.5))
+    (stopped,) = Results(out).by_key.values()
+    assert (stopped.outcome, stopped.attempts, stopped.cost, stopped.usage.input) == ("stopped", 2, 0.4, 14)
+
+
 def test_the_cost_of_a_rollout_that_was_done_again_is_that_of_all_its_attempts(tmp_path: Path) -> None:
     results = Results(tmp_path)
     results.add(Result(id="a", outcome="model", cost=0.5, usage=Usage(input=7), attempts=3, seconds=2))
@@ -250,6 +291,19 @@ async def test_a_run_is_planned_from_what_can_be_run(tmp_path: Path) -> None:
         await planned(data, model, InstanceSelection(ids=["z"]))
     with pytest.raises(DataError, match="no instance of adding, test, can be run here: it has no sum"):
         await planned(data, model, InstanceSelection(ids=["skipped 1"]))
+
+
+async def test_a_run_does_not_go_on_with_an_agent_whose_files_have_changed(tmp_path: Path) -> None:
+    agent, out, said = tmp_path / "own.md", tmp_path / "out", list[str]()
+    agent.write_text("---\nname: Own\ndescription: Adds.\ntools: [bash]\n---\nAdd the numbers.\n")
+    work = await planned(sums(tmp_path / "data", "a"), script(tmp_path / "script"), agent=str(agent))
+    await finished(out, work)
+    manifest.write(out, work.manifest.model_copy(update={"code": "of another version"}))
+    await plan.resume(out, said.append)
+    assert said == ["Handiwork's code differs from the run's beginning"]
+    agent.write_text(agent.read_text().replace("Add the", "Multiply the"))
+    with pytest.raises(DataError, match="not those that the run began with: begin another run"):
+        await plan.resume(out, no_status)
 
 
 async def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:

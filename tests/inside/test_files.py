@@ -100,6 +100,21 @@ async def test_an_edit_answers_with_a_diff(client: Client) -> None:
     ]
 
 
+async def test_texts_with_line_feeds_edit_a_file_with_cr_lf(client: Client) -> None:
+    (client.workspace / "f").write_bytes(b"a\r\nb\r\nc\r\n")
+    await client.execute("FileEditAction", path="f", old="a\nb\n", new="a\nx\ny\n")
+    await client.execute("FileEditAction", path="f", old="c", new="c\nd")
+    await client.execute("FileEditAction", path="f", old="x\r\n", new="x\r\nz\r\n")
+    assert (client.workspace / "f").read_bytes() == b"a\r\nx\r\nz\r\ny\r\nc\r\nd\r\n"
+
+
+async def test_a_file_with_a_long_name_of_wide_characters_is_edited(client: Client) -> None:
+    name = "\u6587" * 84
+    (client.workspace / name).write_text("a\n")
+    await client.execute("FileEditAction", path=name, old="a", new="b")
+    assert (client.workspace / name).read_text() == "b\n"
+
+
 async def test_an_edit_that_does_not_fit_says_what_would(client: Client) -> None:
     (client.workspace / "f").write_text("def add(a, b):\n    return a + b\n\ndef sub(a, b):\n    return a - b\n")
     missing = await client.execute("FileEditAction", path="f", old="    return a * b", new="x")
@@ -125,6 +140,9 @@ def test_an_edit_changes_exactly_the_one_occurrence_or_nothing(before: bytes, ol
         path.write_bytes(data)
         if old and old != new and occurrences == 1:
             edit = edit_file(str(path), "f", old, new)
+            has_crlf = data.partition(b"\n")[0].endswith(b"\r") and b"\n" in data
+            if has_crlf and b"\n" not in wanted.replace(b"\r\n", b""):
+                new = new.replace("\r\n", "\n").replace("\n", "\r\n")
             assert path.read_bytes() == before + new.encode() + after
             assert edit.diff.startswith("--- f\n+++ f\n@@ -")
         else:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -158,21 +160,41 @@ def test_a_conflict_is_listed_and_nothing_is_written(session: Start, reason: str
     assert reason == "a pipe" or read_tree(here.source) == mine_now
 
 
-def test_a_write_that_fails_midway_is_taken_back(session: Start) -> None:
-    here = session({"a": b"1\n", "b": b"1\n", "dir/gone": b"1\n", "mnt/z": b"1\n"})
-    here.run("echo 2 > a; rm b; rm -r dir; mkdir -p new/deep; echo 2 > new/deep/x; echo 2 > mnt/z")
-    # Another file system is mounted inside the target: nothing can be moved into it.
-    script = "import sys; from pathlib import Path; from handiwork.workspace.copy import Workspace;"
+def apply_with_mount(
+    here: Session, mount: str, resolutions: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
+    """Apply the changes while something is mounted inside the target, $0."""
+    script = "import sys, json; from pathlib import Path; from handiwork.workspace.copy import Workspace;"
     script += "from handiwork.workspace.changes import changes_of_overlay; from handiwork.workspace.apply import apply;"
-    script += "w = Workspace.load(Path(sys.argv[1])); apply(changes_of_overlay(w, Path(sys.argv[2])), w.source)"
-    mount = 'mount -t tmpfs tmpfs "$0/mnt" && echo 1 > "$0/mnt/z" && exec "$@"'
-    python = [sys.executable, "-c", script, str(here.folder / "session"), str(here.upper)]
-    done = subprocess.run(
-        ["unshare", "-Urm", "bash", "-c", mount, str(here.source), *python],
+    script += "w = Workspace.load(Path(sys.argv[1]));"
+    script += "print(apply(changes_of_overlay(w, Path(sys.argv[2])), w.source, json.loads(sys.argv[3])))"
+    arguments = [str(here.folder / "session"), str(here.upper), json.dumps(dict(resolutions))]
+    python = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(
+        ["unshare", "-Urm", "bash", "-c", f'{mount} && exec "$@"', str(here.source), *python],
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_a_file_on_another_file_system_is_a_conflict_that_can_be_left(session: Start) -> None:
+    here = session({"a": b"1\n", "mnt/z": b"1\n"})
+    here.run("echo 2 > a; echo 2 > mnt/z")
+    mount = 'mount -t tmpfs tmpfs "$0/mnt" && echo 1 > "$0/mnt/z"'
+    refused = apply_with_mount(here, mount)
+    assert "because of 1 conflict:\n  mnt/z: mnt is on another file system here" in refused.stderr
+    assert read_tree(here.source)["a"] == b"1\n"
+    done = apply_with_mount(here, mount, {"mnt/z": "leave"})
+    assert "mnt/z was left as it is: mnt is on another file system here." in done.stdout
+    assert read_tree(here.source)["a"] == b"2\n"
+
+
+def test_a_write_that_fails_midway_is_taken_back(session: Start) -> None:
+    here = session({"a": b"1\n", "b": b"1\n", "dir/gone": b"1\n", "mnt/z": b"1\n"})
+    here.run("echo 2 > a; rm b; rm -r dir; mkdir -p new/deep; echo 2 > new/deep/x; echo 2 > mnt/z")
+    # Nothing can be moved into a mount.
+    done = apply_with_mount(here, 'mount --bind "$0/mnt" "$0/mnt"')
     assert "WorkspaceError" in done.stderr
     assert "nothing was changed" in done.stderr
     assert read_tree(here.source) == {"a": b"1\n", "b": b"1\n", "dir/gone": b"1\n", "mnt/z": b"1\n"}

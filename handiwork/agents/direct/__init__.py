@@ -17,7 +17,7 @@ from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRun
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.overview import ADVICE
-from handiwork.llm.types import Message
+from handiwork.llm.types import Completion, Message
 
 LIST = (
     r"find . \( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune "
@@ -49,6 +49,9 @@ SECONDS = 120.0
 LONGEST_OUTPUT = 8_000
 """Characters of the script's output."""
 
+CUT = "The script of the reply was not run: the reply reached its length limit and was cut."
+"""The reason for the end after a reply whose script has no end."""
+
 
 class DirectAgent(Agent):
     """Shows the model the task and the workspace's files in one prompt, and runs the bash script of its reply.
@@ -72,12 +75,14 @@ class DirectAgent(Agent):
         if _is_script(action) and observation is not None:
             return AgentFinishAction(outputs={"message": f"{action.thought}\n\n{_output(observation)}".strip()})
         completion = await self.llm.complete(messages(state))
-        return _action(parse(completion.content))
+        return _action(parse(completion.content), completion)
 
 
-def _action(reply: DirectReply) -> Action:
-    """Return the action of a reply: its script, its refusal, or its answer."""
+def _action(reply: DirectReply, completion: Completion) -> Action:
+    """Return the action of a reply: its script, its refusal, or its answer. Half a script does not run."""
     if reply.script:
+        if completion.finish_reason == "length" and not completion.content.rstrip().endswith("```"):
+            return AgentRejectAction(outputs={"reason": CUT, "message": f"{reply.text}\n\n{CUT}".strip()})
         command = f"bash -c {shlex.quote(reply.script)} < /dev/null"
         return CmdRunAction(command=command, thought=reply.text, timeout=SECONDS)
     if reply.refused:

@@ -10,6 +10,7 @@ from handiwork.agents.protocols import ReplyProtocol, protocol_of, protocol_of_r
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.conventions import convention_messages
 from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.protocols.native import has_open_call
 from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, calls_of, content_of, conversation
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
@@ -97,11 +98,10 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
     """Return the actions of a completion. Raises MalformedReplyError."""
     try:
         reply = protocol.read(completion.content, completion.tool_calls, tools)
+        check_closed(completion, blocks=protocol.name == "text" and bool(reply.calls))
         if not reply.calls:
             actions: list[Action] = [MessageAction(content=reply.text, wait_for_response=True)]
         else:
-            if protocol.name == "text":
-                check_closed(completion)
             actions = actions_of(reply.calls, reply.text, tools)
     except MalformedReplyError as error:
         if completion.finish_reason == "length":
@@ -110,13 +110,16 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
     return [action.with_fields(completion=completion.event or None) for action in actions]
 
 
-def check_closed(completion: Completion) -> None:
-    """Raise MalformedReplyError if the text was cut inside a block: half a command or file must not take effect.
+def check_closed(completion: Completion, *, blocks: bool) -> None:
+    """Raise MalformedReplyError if the text was cut inside a call: half a command or file must not take effect.
 
-    Models that stop by themselves often leave the last fence out.
+    Calls stand in fenced ``blocks`` or in tags. Models that stop by themselves often leave the last fence or tag out.
     """
-    if completion.finish_reason == "length" and not completion.content.rstrip().endswith("```"):
-        raise MalformedReplyError("Nothing was done: the last block has no end.")
+    if completion.finish_reason != "length" or completion.tool_calls:
+        return
+    text = completion.content.rstrip()
+    if has_open_call(text) or (blocks and not text.endswith("```")):
+        raise MalformedReplyError("Nothing was done: the last call has no end.")
 
 
 def tools_called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[str]:

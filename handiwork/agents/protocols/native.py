@@ -23,6 +23,8 @@ _PARAMETER = re.compile(
 )
 _TAGGED = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|tool_call)?[ \t]*\n(\s*[\[{].*?)\n?```", re.DOTALL)
+_OPENING = re.compile(r"""<(?:tool_call|function_call)>|<function=[\w.-]+>|<invoke name="[\w.-]+">""")
+_CLOSING = re.compile(r"</(?:tool_call|function_call|function|invoke)>")
 _NAME_KEYS = ("name", "tool", "action", "function")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 
@@ -79,6 +81,12 @@ def calls_in(text: str, tools: Sequence[ActionTool]) -> ModelReply | None:
     start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=len(text))
     calls = _calls(text[start:], names)
     return ModelReply(text[:start].strip(), tuple(calls)) if calls else None
+
+
+def has_open_call(text: str) -> bool:
+    """Return whether the text ends inside the tags of a call."""
+    opening = [match.start() for match in _OPENING.finditer(text)]
+    return bool(opening) and _CLOSING.search(text, opening[-1]) is None
 
 
 def _arguments(body: str, tool: ActionTool) -> str:

@@ -30,7 +30,7 @@ from handiwork.agents.swe_agent.install import (
     PatchObservation,
 )
 from handiwork.agents.swe_agent.mcp_commands import COMMANDS, action_of
-from handiwork.agents.swe_agent.parsers import BLOCKS, GRAMMAR, ONE_CALL, TEXT_FORM, parse_text
+from handiwork.agents.swe_agent.parsers import BLOCKS, GRAMMAR, ONE_CALL, TEXT_FORM, WHOLE, parse_text
 from handiwork.agents.swe_agent.templates import render
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action, Observation
@@ -301,13 +301,15 @@ class SWEAgent(Agent[SWENotes]):
             has_mcp = len(tools) > len(self._tools)
             known = {tool.name: tool for tool in (*self._tools, *(COMMANDS if has_mcp else ()))}
             thought, command = parse_text(form, completion.content, known)
-            if form in BLOCKS:
-                check_closed(completion)
+            check_closed(completion, blocks=form in BLOCKS)
+            if form in WHOLE and completion.finish_reason == "length":
+                raise MalformedReplyError("Nothing was run: the command has no end.")
             if has_mcp and (action := action_of(command)) is not None:
                 return action.with_fields(thought=thought)
             return CmdRunAction(command=command, thought=thought, timeout=self._config.tools.execution_timeout)
         protocol = NATIVE if form == "function_calling" else JSON
         reply = protocol.read(completion.content, completion.tool_calls, tools)
+        check_closed(completion, blocks=False)
         if len(reply.calls) != 1:
             raise MalformedReplyError(ONE_CALL.format(count=len(reply.calls) or "none"))
         (action,) = actions_of(reply.calls, reply.text, tools)

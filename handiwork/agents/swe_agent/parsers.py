@@ -15,6 +15,9 @@ Parsed = tuple[str, str]
 BLOCKS = frozenset({"thought_action", "single_bash_code_block", "all_bash_code_blocks"})
 """The parsers of replies whose commands stand in fenced blocks."""
 
+WHOLE = frozenset({"action", "action_only", "identity"})
+"""The parsers of replies that are a command and nothing else."""
+
 TEXT_FORM = "Reply with a short thought, and then one command between two lines of three backticks, ```."
 """Small models copy an example that stands here."""
 

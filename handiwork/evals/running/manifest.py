@@ -105,6 +105,12 @@ def make(
     )
 
 
+def repeated(then: Manifest, benchmark: Benchmark) -> Manifest:
+    """Return the manifest that the run would have if it began now. Raises AgentNotFoundError."""
+    instances = list(then.instances)
+    return make(then.conditions, benchmark, instances, then.skipped, then.trials, then.data_hash, then.image)
+
+
 def read(out: Path) -> Manifest:
     """Return the manifest of the run in a folder. Raises ResultsError if there is none."""
     try:

@@ -62,7 +62,8 @@ async def new(
 async def resume(out: Path, status: Callable[[str], None]) -> RunPlan:
     """Plan to resume the run in a folder.
 
-    Raises ResultsError, SandboxError, and DataError if the data or the image have changed.
+    Raises ResultsError, SandboxError, AgentNotFoundError, and DataError if the data, the image or the agent's own files
+    have changed: the results would be of two different runs. ``status`` is told the other differences.
     """
     run_manifest = manifest.read(out)
     conditions = run_manifest.conditions
@@ -73,6 +74,11 @@ async def resume(out: Path, status: Callable[[str], None]) -> RunPlan:
         raise DataError(f"the data in {folder} are not those that the run began with: begin another run")
     if await image_id(conditions.sandbox, conditions.image, status) != run_manifest.image:
         raise DataError(f"the image {conditions.image} is not the one that the run began with: begin another run")
+    now = manifest.repeated(run_manifest, benchmark)
+    if now.agent_code != run_manifest.agent_code:
+        raise DataError(f"the files of {conditions.agent} are not those that the run began with: begin another run")
+    for difference in manifest.differences(run_manifest, now):
+        status(f"{difference} differs from the run's beginning")
     instances = {one.id: one for one in await _load(benchmark, conditions)}
     return RunPlan(benchmark, {one: instances[one] for one in run_manifest.instances}, run_manifest)
 

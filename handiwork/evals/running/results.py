@@ -35,7 +35,7 @@ Of the agent: it "submitted" an answer, or "gave up" and said so; it was ended b
 because its last replies could not be parsed ("format"), or by a "limit" of steps, tokens or cost, or of time
 ("timeout"); or it raised an exception ("agent error"). Not of the agent: the "model", the "sandbox" or the "platform"
 around them failed, or the scorer did ("grader"); the sandbox cannot meet the instance's requirements ("unfit"); or the
-whole run's budget was used up ("stopped"). Then there is no score.
+rollout reached its share of the run's budget ("stopped"). Then there is no score.
 """
 
 INFRASTRUCTURE: frozenset[Outcome] = frozenset({"model", "sandbox", "platform"})
@@ -56,9 +56,9 @@ class ResultsError(HandiworkError):
 class Result(Model):
     """One rollout of an instance: ``trial`` counts from 1; ``score`` is from 0 to 1, None if it was not measured.
 
-    ``cost`` is USD for the agent's model in all attempts, as far as known (``unpriced`` completions are not), and
-    ``user_cost`` that for the model that played the user or judged, ``feedback_cost`` and ``feedback_usage`` are cost
-    and tokens of the model that gave feedback. ``calls`` counts the completions of the agent's model in the last
+    ``cost`` is USD for the agent's model, as far as known (``unpriced`` completions are not), and ``user_cost`` that
+    for the model that played the user or judged, ``feedback_cost`` and ``feedback_usage`` are cost and tokens of the
+    model that gave feedback, all in all attempts. ``calls`` counts the completions of the agent's model in the last
     attempt. ``seconds`` is wall time, scoring included; ``attempts`` counts starts: more than one after infrastructure
     failures. ``trajectory`` is the file of its events in the run's folder. ``why`` explains an end other than the
     agent's answer.
@@ -88,6 +88,11 @@ class Result(Model):
         """Return this result with the cost, tokens, time and attempts of the previous one added."""
         names = ("cost", "unpriced", "user_cost", "feedback_cost", "feedback_usage", "usage", "seconds", "attempts")
         return self.model_copy(update={name: getattr(previous, name) + getattr(self, name) for name in names})
+
+    @property
+    def spent(self) -> float:
+        """USD for all models, as far as known."""
+        return self.cost + self.user_cost + self.feedback_cost
 
     @property
     def expected(self) -> str:
@@ -148,8 +153,7 @@ class Results:
         self._count(result)
 
     def _count(self, result: Result) -> None:
-        cost = result.cost + result.user_cost + result.feedback_cost
-        self.spent += cost
-        self.dearest = max(self.dearest or 0.0, cost)
+        self.spent += result.spent
+        self.dearest = max(self.dearest or 0.0, result.spent)
         previous = self.by_key.get(result.key)
         self.by_key[result.key] = result if previous is None else result.after(previous)

@@ -52,15 +52,12 @@ LARGEST_BLOB = 10_000_000
 MALFORMED = 3
 """The number of malformed replies at the end that makes the format the cause of the failure."""
 
-COSTS = ("cost", "user_cost", "feedback_cost")
-"""The fields of a result that are USD."""
-
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutJob:
-    """A rollout to execute: ``budget`` is its share of the run's budget in USD, None for no cap.
+    """A rollout to execute: ``budget`` is its share of the run's budget in USD, all attempts together; None: no cap.
 
     ``name`` begins the names of its folders, one for each attempt. Agents see the path of their workspace: a name
     derived from the instance could reveal the answer.
@@ -126,18 +123,18 @@ class SideModels:
 
 async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, parent: Path) -> FinishedRollout:
     """Execute a rollout in a temporary folder below ``parent``; errors become outcomes, not exceptions."""
-    began, attempt, spent = time.monotonic(), 0, dict.fromkeys(COSTS, 0.0)
+    began, budget, total = time.monotonic(), job.budget, None
     while True:
-        attempt += 1
+        attempt = 1 if total is None else total.attempts + 1
         folder = parent / f"{job.name}{attempt}"
-        done = await _attempt(conditions, benchmark, job, folder)
+        done = await _attempt(conditions, benchmark, replace(job, budget=budget), folder)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        spent = {name: cost + getattr(done.result, name) for name, cost in spent.items()}
-        if done.result.outcome not in INFRASTRUCTURE or attempt == ATTEMPTS:
+        total = done.result if total is None else done.result.after(total)
+        budget = None if job.budget is None else job.budget - total.spent
+        if total.outcome not in INFRASTRUCTURE or attempt == ATTEMPTS or (budget is not None and budget <= 0):
             break
         await asyncio.sleep(PAUSE * 3 ** (attempt - 1))
-    totals = {"attempts": attempt, **spent, "seconds": time.monotonic() - began}
-    return replace(done, result=done.result.model_copy(update=totals))
+    return replace(done, result=total.model_copy(update={"seconds": time.monotonic() - began}))
 
 
 def file_name(instance: str) -> str:
@@ -196,8 +193,8 @@ async def _result_fields(
         async with asyncio.timeout(factor * conditions.deadline + grace), opened.hold_lease():
             rollout = await _converse(conditions, benchmark, job.instance, opened, models)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
-            if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:
-                outcome, why = "stopped", "the run had spent what it may"
+            if outcome == "limit" and job.budget is not None and _is_spent(job.budget, conditions, rollout.state):
+                outcome = "stopped"
             elif outcome == "limit" and benchmark.fixed_steps and steps == conditions.limits.iterations:
                 outcome, why = "submitted", f"its {steps} steps were up"
             if outcome in NOT_MEASURED:
@@ -270,6 +267,14 @@ def _paused_outcome(state: State) -> Outcome:
     if state.limits.time is not None and state.time >= state.limits.time:
         return "timeout"
     return "limit" if reason in ("limit", "context") else "platform"
+
+
+def _is_spent(budget: float, conditions: Conditions, state: State) -> bool:
+    """Return whether a rollout at a limit has reached its share of the run's budget: not the agent, the run ends it."""
+    own, totals = conditions.limits, state.totals
+    if (own.cost is not None and own.cost <= budget) or state.iteration == own.iterations:
+        return False
+    return totals.unpriced > 0 or totals.cost + totals.last_cost > budget
 
 
 def _failed_outcome(state: State) -> Outcome:

@@ -92,6 +92,7 @@ class Run:
         kept = [*(out / TRAJECTORIES).glob("*"), *(out / BLOBS).glob("*/*")]
         self._bytes = sum(file.stat().st_size for file in kept)
         self._budget = SharedBudget(caps.cost, self.results)
+        self._shares: dict[tuple[str, int], float] = {}
         self._failed = 0
         self._why = ""
 
@@ -138,14 +139,22 @@ class Run:
             self._why = self._why or self._stop_reason()
             if self._why:
                 return
-            one, trial = jobs.popleft()
+            one, trial = key = jobs.popleft()
             with self._budget.reserved() as budget:
+                if budget is not None and budget <= self._shares.get(key, 0.0):
+                    self._why = f"the run has spent {self.results.spent:.2f} USD, and its --max-cost allows no more"
+                    return
                 job = RolloutJob(self._instances[one], trial, budget)
                 with underway.noted(self._out, job):
                     done = await execute(job)
                     await self._record(done)
-            if done.result.outcome == "stopped":
-                jobs.append((one, trial))  # its share was spent, but perhaps not the run's budget
+            if done.result.outcome != "stopped" or budget is None:
+                continue
+            if done.result.unpriced:
+                self._why = "the cost of some calls is not known, so --max-cost cannot be kept: leave it out"
+            # Its share was too small, but perhaps not the rest of the run's budget.
+            self._shares[key] = budget
+            jobs.append(key)
 
     def _stop_reason(self) -> str:
         """Return why no further rollout may start, "" if one may."""

@@ -69,7 +69,7 @@ async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
         config = config.model_copy(update={"limits": config.limits.model_copy(update=limits)})
     check_images(call.supervisor, new.images)
     message = MessageAction(content=new.task, images=tuple(image.part() for image in new.images))
-    log = await call.supervisor.create(config, message, new.title or title_of(new.task))
+    log = await call.supervisor.create(config, message, (new.title or "").strip() or title_of(new.task))
     return await view(call.supervisor, log)
 
 

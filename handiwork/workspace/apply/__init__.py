@@ -126,6 +126,7 @@ class _Plan:
         left: Mapping[str, KeptState],
     ) -> None:
         self.target = target
+        self.device = target.stat().st_dev
         self.git_dirs = git_dirs
         self.resolutions = resolutions
         self.left = left
@@ -235,6 +236,9 @@ class _Plan:
         for depth in range(1, len(parts)):
             parent = "/".join(parts[:depth])
             status = look(self.target, parent)
+            is_mount = status and stat.S_ISDIR(status.st_mode) and status.st_dev != self.device
+            if is_mount and not _is_same(side_at(self.target, path), theirs):
+                return f"{quoted(parent)} is on another file system here"
             if status and not stat.S_ISDIR(status.st_mode) and parent not in deleted:
                 kind = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "not a directory"
                 return f"{quoted(parent)} is {kind} here"

@@ -161,3 +161,7 @@ def test_a_command_that_was_cut_is_not_run() -> None:
         action = agent._action("thought_action", completion, [])
         assert isinstance(action, CmdRunAction)
         assert action.command == "rm -r build"
+    for form in ("identity", "action_only"):
+        with pytest.raises(MalformedReplyError, match="length limit and was cut"):
+            agent._action(form, Completion("rm -r build", finish_reason="length"), [])
+        assert agent._action(form, Completion("rm -r build"), [])

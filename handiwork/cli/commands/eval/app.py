@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ import typer
 
 from handiwork.cli.command import command
 from handiwork.cli.options import AllowNet, Image, Protocol, SandboxKind
-from handiwork.errors import Exit
+from handiwork.errors import Exit, HandiworkError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -66,6 +67,15 @@ EvalIterations = Annotated[int | None, typer.Option(min=1, help="Steps per rollo
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
+def _check_resumed(context: typer.Context, kept: Collection[str]) -> None:
+    """Raise HandiworkError if another option than --resume and the ``kept`` ones was given: it would have no effect."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is not None and source.name == "COMMANDLINE" and option.name not in ("resume", *kept):
+            given = next((one for one in option.opts if one.startswith("-")), (option.name or "").upper())
+            raise HandiworkError(f"{given} does not go with --resume, which keeps what was begun: leave it out")
+
+
 @command(app, "eval.commands:list_", name="list")
 def list_(
     as_json: AsJson = False, folder: Annotated[Path | None, typer.Option("--data", help="The data folder.")] = None
@@ -75,6 +85,7 @@ def list_(
 
 @command(app)
 def run(
+    context: typer.Context,
     benchmark: Annotated[
         str | None,
         typer.Argument(
@@ -124,6 +135,7 @@ def run(
     caps: dict[str, Any] = {"cost": max_cost, "disk": None if max_disk is None else int(max_disk * 1e9)}
     execution = evaluate.execution_of(engine, ray_address, workers)
     if resume is not None:
+        _check_resumed(context, ("max_cost", "max_disk", "workers", "engine", "ray_address", "as_json"))
         return evaluate.resume(resume, caps, execution, as_json)
     selection = None if ids is None else [one.strip() for one in ids.split(",")]
     request = evaluate.EvalRequest(
@@ -134,6 +146,7 @@ def run(
 
 @command(app)
 def matrix(
+    context: typer.Context,
     agents: Annotated[str | None, typer.Option(help="Agents, separated by commas.")] = None,
     benchmarks: Annotated[
         str | None,
@@ -171,6 +184,7 @@ def matrix(
     from handiwork.cli.commands.eval import matrix as matrices
 
     if resume is not None:
+        _check_resumed(context, ("max_cost", "workers", "as_json"))
         return matrices.resume(resume, max_cost, workers, as_json)
     flags: dict[str, Any] = {"model": model, "base_url": base_url, "protocol": protocol}
     flags["max_iterations"] = max_iterations

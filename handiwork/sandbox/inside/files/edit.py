@@ -33,6 +33,7 @@ class Edit:
 def edit_file(path: str, name: str, old: str, new: str) -> Edit:
     """Replace ``old``, which must occur exactly once in the file ``path``, by ``new``; the diff names it ``name``.
 
+    In a file whose lines end in CR LF, line feeds of the texts stand for that.
     Raises ActionError: not_found, not_unique, bad_edit, not_text, or an id for an error of the file system.
     """
     if not old:
@@ -41,6 +42,7 @@ def edit_file(path: str, name: str, old: str, new: str) -> Edit:
         raise ActionError("bad_edit", "The old and the new text are the same: there is nothing to edit.")
     target, replacement = _encode(old), _encode(new)
     data = read_bytes(path)
+    target, replacement = _with_line_ends(data, target, replacement)
     position = data.find(target)
     if position < 0:
         raise ActionError("not_found", _not_found(name, data, old))
@@ -62,6 +64,15 @@ def deleted_lines(before: bytes, after: bytes) -> tuple[list[bytes], int]:
         else:
             deleted.append(line)
     return deleted, len(lines)
+
+
+def _with_line_ends(data: bytes, target: bytes, replacement: bytes) -> tuple[bytes, bytes]:
+    has_crlf = data[: data.find(b"\n") + 1].endswith(b"\r\n")
+    if target not in data and b"\r\n" in data and b"\r" not in target:
+        target, has_crlf = target.replace(b"\n", b"\r\n"), True
+    if has_crlf and b"\n" not in target.replace(b"\r\n", b""):
+        replacement = replacement.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    return target, replacement
 
 
 def _encode(text: str) -> bytes:
@@ -119,8 +130,6 @@ def _not_unique(name: str, data: bytes, target: bytes) -> str:
 
 def _not_found(name: str, data: bytes, old: str) -> str:
     message = f"The text to replace does not occur in {name} exactly as given."
-    if "\r\n" not in old and b"\r\n" in data and old.replace("\n", "\r\n").encode() in data:
-        return f"{message} The file's lines end in \\r\\n, those of the text in \\n."
     lines = decode(data).split("\n")
     old_lines = old.strip("\n").split("\n")
     start = _most_similar(lines, old_lines)

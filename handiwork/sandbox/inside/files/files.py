@@ -117,7 +117,7 @@ def replacing(path: str) -> Generator[int]:
         mode, owner = _mode_and_owner(target)
         directory, name = os.path.split(target)
         os.makedirs(directory, exist_ok=True)
-        temporary = os.path.join(directory, f".{name[:100]}.{secrets.token_hex(6)}")
+        temporary = os.path.join(directory, f".{name[:40]}.{secrets.token_hex(6)}")
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         yield file
