@@ -282,7 +282,7 @@ async def test_a_killed_server_is_started_again_by_the_next_call(tiny_llm: Local
 async def test_who_has_to_wait_is_told(connect_real: Callable[..., LocalLLM]) -> None:
     said: list[str] = []
     *callers, last = (connect_real(said) for _ in range(SLOTS + 1))
-    long = [Message.text("user", "Count from one to fifteen in words.")]
+    long = [Message.text("user", "Count from one to a hundred in words.")]
     busy = [asyncio.Event() for _ in callers]
     await last.start()
     calls = [
@@ -291,9 +291,14 @@ async def test_who_has_to_wait_is_told(connect_real: Callable[..., LocalLLM]) ->
     ]
     for begun in busy:
         await begun.wait()
-    assert "Paris" in (await last.complete(ASK)).content
-    assert "waiting for the local model: it is busy with other calls" in said
-    await asyncio.gather(*calls)
+    waiting = asyncio.create_task(last.complete(ASK))
+    while "waiting for the local model: it is busy with other calls" not in said:
+        assert not waiting.done()
+        await asyncio.sleep(0.05)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert "Paris" in (await waiting).content
 
 
 @pytest.mark.slow

@@ -81,6 +81,21 @@ async def test_the_shell_takes_escape_and_the_focus_leaves_with_the_keys_that_th
     await expect(page.get_by_text("Paused by you")).to_be_visible()
 
 
+async def test_what_is_typed_before_the_shell_is_there_reaches_it(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    page = await page_of(open_window, session_in(api, tmp_path), "?pane=terminal")
+    network = await page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 2000, "downloadThroughput": -1, "uploadThroughput": -1}
+    await network.send("Network.emulateNetworkConditions", slow)
+    await page.get_by_role("button", name="New terminal").click()
+    await expect(page.get_by_role("textbox", name="Terminal 1")).to_be_focused()
+    terminal = page.get_by_role("region", name="Terminal 1")
+    await page.keyboard.type("echo ear''ly\n")
+    await expect(terminal).not_to_contain_text("project$", timeout=1)
+    await expect(terminal).to_contain_text("early")
+
+
 async def test_tab_leaves_the_agent_s_terminal(open_window: OpenWindow, api: Api, tmp_path: Path) -> None:
     session = session_in(api, tmp_path)
     page = await page_of(open_window, session, "?pane=terminal")

@@ -104,7 +104,10 @@ export class Shell {
   }
 
   private send(message: string | Uint8Array<ArrayBuffer>): void {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(message);
+    const { socket } = this;
+    if (socket?.readyState === WebSocket.OPEN) socket.send(message);
+    // What is typed before the connection is open is the shell's too.
+    else if (socket?.readyState === WebSocket.CONNECTING) socket.addEventListener("open", () => socket.send(message));
   }
 
   private receive(socket: WebSocket, data: ArrayBuffer | string): void {
