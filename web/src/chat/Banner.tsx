@@ -77,24 +77,26 @@ export function Banner({ store }: { store: SessionStore }) {
             Undo the apply
           </Button>
         )}
-        {commands.map((command, index) => (
-          <Button
-            key={command}
-            kind={index === 0 ? "primary" : "plain"}
-            disabled={busy}
-            onClick={() => execute(command)}
-          >
-            {LABELS[command]}
-          </Button>
-        ))}
-        {!commands.includes("model") && <Button onClick={() => setDialog("model")}>Model</Button>}
-        {!commands.includes("limits") && <Button onClick={() => setDialog("limits")}>Limits</Button>}
-        <Button onClick={() => setDialog("permissions")}>Permissions</Button>
-        {!ended && (
-          <Button disabled={busy} onClick={() => run(() => store.api.stop())}>
-            Stop
-          </Button>
-        )}
+        <span className="chat-commands">
+          {commands.map((command, index) => (
+            <Button
+              key={command}
+              kind={index === 0 ? "primary" : "plain"}
+              disabled={busy}
+              onClick={() => execute(command)}
+            >
+              {LABELS[command]}
+            </Button>
+          ))}
+          {!commands.includes("model") && <Button onClick={() => setDialog("model")}>Model</Button>}
+          {!commands.includes("limits") && <Button onClick={() => setDialog("limits")}>Limits</Button>}
+          <Button onClick={() => setDialog("permissions")}>Permissions</Button>
+          {!ended && (
+            <Button disabled={busy} onClick={() => run(() => store.api.stop())}>
+              Stop
+            </Button>
+          )}
+        </span>
       </span>
       <p role="status" className={making.said ? "chat-said" : "hidden"}>
         {making.said}
