@@ -127,7 +127,7 @@ async def test_2_an_answer_that_makes_no_sense(answer: tuple[bool, bool, str | N
         (("sessions", "--search", "caf\udce9"), "search is not UTF-8: convert it"),
         (("run", "greet", "--agent", "Nobody"), "there is no agent 'Nobody'; installed: AgentlessAgent, BrowsingAgent"),
         (("run", "greet", "--workspace", "nowhere"), "nowhere"),
-        (("run", "greet", "--workspace", "caf\udce9"), "caf\\351\" is not UTF-8: rename the directory"),
+        (("run", "greet", "--workspace", "caf\udce9"), 'caf\\351" is not UTF-8: rename the directory'),
         (("run", "greet", "--sandbox", "sandcastle"), "--sandbox: input should be 'bubblewrap', 'docker' or 'none'"),
         (("run", "greet", "--max-cost", "0"), "--max-cost: input should be greater than 0"),
         (("run", "greet", "--model", "gpt"), 'like "anthropic:NAME"'),

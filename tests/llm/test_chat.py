@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import takewhile
+from itertools import groupby
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from handiwork.events.base import Part
 from handiwork.events.record import Usage
 from handiwork.llm.errors import RequestRejectedError
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
-from handiwork.llm.openai_compatible.stream import SAME_LINES, LineRun
+from handiwork.llm.openai_compatible.repetition import LONGEST_PERIOD, PERIODIC, SAME_LINES, Repetition
 from handiwork.llm.price import price
 from handiwork.llm.scripted.script import Reply, ScriptedCall
 from handiwork.llm.types import LLM, Message, Tool
@@ -39,7 +39,7 @@ async def test_an_answer_that_repeats_itself_without_end_is_cut(server: StandIn)
     async def connect() -> ServerAddress:
         return ServerAddress(server.base_url)
 
-    endless = "Calls:\n" + "".join(f"- a.py: f({n})\n\n" for n in range(60))
+    endless = "Calls:\n" + "".join(f"- a.py: f({n})\n\n" for n in range(SAME_LINES + 20))
     for cuts, end in ((True, "hang"), (False, "done")):
         server.planned.append(Stream(text(endless), end))
         model = ChatLLM("standin-1", "standin-1", connect, free=True, cuts_repetition=cuts)
@@ -58,13 +58,37 @@ LINES = st.sampled_from(["x = 1\n", "}\n", "row 7\n", "row 8\n", "\n"])
 
 @given(st.lists(st.tuples(LINES, st.integers(1, 60)), min_size=1, max_size=6), st.integers(1, 30))
 def test_only_many_lines_of_one_shape_in_a_row_are_endless(runs: list[tuple[str, int]], size: int) -> None:
+    """Lines without a letter may be the rows of a table."""
     lines = [line for line, times in runs for _ in range(times)]
-    run, whole = LineRun(), "".join(lines)
-    for start in range(0, len(whole), size):
-        run.add(whole[start : start + size])
+    found = read("".join(lines), size)
     shapes = ["row" if line.startswith("row") else line for line in lines if line.strip()]
-    last = list(takewhile(lambda shape: shape == shapes[-1], reversed(shapes)))
-    assert run.is_endless == (len(last) >= SAME_LINES)
+    lengths = [len(list(same)) for shape, same in groupby(shapes) if shape != "}\n"]
+    assert found.is_endless == (max(lengths, default=0) >= SAME_LINES)
+
+
+@given(
+    st.text(alphabet="ab ", max_size=40),
+    st.text(alphabet="xyz, ", min_size=1, max_size=LONGEST_PERIOD),
+    st.integers(1, 30),
+)
+def test_a_passage_that_repeats_without_end_is_kept_once(begin: str, passage: str, size: int) -> None:
+    times = 2 * PERIODIC // len(passage)
+    found = read(f"{begin}{passage * times}", size)
+    assert found.is_endless
+    assert found.kept <= len(begin) + PERIODIC + len(passage)
+    assert not read(f"{begin}{passage * (PERIODIC // len(passage) // 2)}", size).is_endless
+
+
+def test_a_table_of_numbers_may_be_long() -> None:
+    assert not read("".join(f"{n},{n * n % 97}\n" for n in range(500)), 7).is_endless
+
+
+def read(text: str, size: int) -> Repetition:
+    """Let it read the text in pieces of this size."""
+    found = Repetition()
+    for start in range(0, len(text), size):
+        found.add(text[start : start + size])
+    return found
 
 
 async def test_usage_is_asked_for_and_streaming_is_on(server: StandIn, chat: Make) -> None:

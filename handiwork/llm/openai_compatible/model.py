@@ -47,7 +47,7 @@ class ChatLLM:
 
     After a failed attempt the deltas restart from the beginning of the answer. If ``capabilities`` have no window, the
     server is asked once, before the first call. ``free`` means that the model is local and costs nothing. ``extra`` are
-    fields added to every request's body, ``cuts_repetition`` ends an answer whose lines repeat without end, and
+    fields added to every request's body, ``cuts_repetition`` ends an answer that repeats itself without end, and
     ``key_name`` is the variable that holds the key.
     """
 
@@ -176,7 +176,7 @@ class ChatLLM:
 
     async def _attempt(self, client: AsyncClient, content: str, on_delta: OnDelta | None) -> Completion:
         started = time.monotonic()
-        answer = Assembly(on_delta, counts_lines=self._cuts_repetition)
+        answer = Assembly(on_delta, finds_repetition=self._cuts_repetition)
         try:
             async with self._request(client, content) as lines:
                 while (line := await self._in_time(anext(lines, None))) is not None:

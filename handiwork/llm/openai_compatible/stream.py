@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 import uuid
@@ -11,6 +10,7 @@ from typing import Any, cast
 
 from handiwork.events.record import Usage
 from handiwork.llm.errors import AnswerTooLargeError, ProviderError
+from handiwork.llm.openai_compatible.repetition import Repetition
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import OnDelta, ToolCall
 from handiwork.llm.usage import cost_of, object_of, usage_of
@@ -21,12 +21,6 @@ HELD_BYTES = 16 * 1024 * 1024
 MOST_CALLS = 256
 """The most tool calls of one answer."""
 
-SAME_LINES, KEPT_LINES = 40, 3
-"""The number of lines in a row, the same but for digits and blank lines, after which an answer counts as endless, and
-the number of them that are kept.
-"""
-
-_DIGITS = re.compile(r"\d+")
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 _JOINED_FIELDS = ("text", "summary", "data")
 
@@ -52,34 +46,6 @@ class MemoryCounter:
             raise AnswerTooLargeError(
                 f"the model's server sent an answer that takes more than {HELD_BYTES >> 20} MB, so it was dropped"
             )
-
-
-class LineRun:
-    """The lines at the end of a text that are the same but for digits and blank lines."""
-
-    def __init__(self) -> None:
-        self.kept = 0
-        """The characters up to the end of the run's first KEPT_LINES lines."""
-        self._line: list[str] = []
-        self._size, self._shape, self._count = 0, "", 0
-
-    def add(self, piece: str) -> None:
-        """Add the next piece of the text."""
-        *ends, rest = piece.split("\n")
-        for end in ends:
-            line = "".join([*self._line, end])
-            self._line = []
-            self._size += len(line) + 1
-            if shape := _DIGITS.sub("0", line.strip()):
-                self._count = self._count + 1 if shape == self._shape else 1
-                self._shape = shape
-                self.kept = self._size if self._count <= KEPT_LINES else self.kept
-        self._line.append(rest)
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether the run has SAME_LINES lines."""
-        return self._count >= SAME_LINES
 
 
 class _PartialCall:
@@ -114,15 +80,15 @@ class _Detail:
 class Assembly:
     """The parts of one answer received so far; fed with the lines of the event stream.
 
-    ``counts_lines`` lets ``is_endless`` know.
+    ``finds_repetition`` lets ``is_endless`` know.
     """
 
-    def __init__(self, on_delta: OnDelta | None, *, counts_lines: bool = False) -> None:
+    def __init__(self, on_delta: OnDelta | None, *, finds_repetition: bool = False) -> None:
         self._on_delta = on_delta
         self._started = time.monotonic()
         self._counter = MemoryCounter()
         self._text: list[str] = []
-        self._run = LineRun() if counts_lines else None
+        self._repetition = Repetition() if finds_repetition else None
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[_Detail] = []
         self._calls: list[_PartialCall] = []
@@ -159,8 +125,8 @@ class Assembly:
         except (AttributeError, TypeError) as error:
             raise ProviderError(f"the stream has a line of another shape: {data[:200]}") from error
         self._text += pieces
-        if self._run is not None:
-            self._run.add("".join(pieces))
+        if self._repetition is not None:
+            self._repetition.add("".join(pieces))
         if self._on_delta is not None:
             for piece in pieces:
                 self._on_delta(piece)
@@ -219,14 +185,14 @@ class Assembly:
 
     @property
     def is_endless(self) -> bool:
-        """Whether the text ends with so many lines of one shape that its model will not stop."""
-        return self._run is not None and self._run.is_endless
+        """Whether the text repeats itself so often at its end that its model will not stop."""
+        return self._repetition is not None and self._repetition.is_endless
 
     def cut(self) -> None:
-        """Cut the text after the first lines of its endless end; its tokens are counted as the pieces that arrived."""
-        assert self._run is not None
+        """Cut the text after the first part of its endless end; its tokens are counted as the pieces that arrived."""
+        assert self._repetition is not None
         self._usage = {"prompt_tokens": 0, "completion_tokens": len(self._text)}
-        self._text = [self.content[: self._run.kept]]
+        self._text = [self.content[: self._repetition.kept]]
         self.finish_reason = "length"
 
     @property
