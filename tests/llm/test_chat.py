@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from handiwork.events.base import Part
 from handiwork.events.record import Usage
 from handiwork.llm.errors import RequestRejectedError
+from handiwork.llm.openai_compatible.endless_text import LONGEST_PERIOD, PERIODIC, SAME_LINES, EndlessText
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
-from handiwork.llm.openai_compatible.repetition import LONGEST_PERIOD, PERIODIC, SAME_LINES, Repetition
 from handiwork.llm.price import price
 from handiwork.llm.scripted.script import Reply, ScriptedCall
 from handiwork.llm.types import LLM, Message, Tool
@@ -83,9 +83,9 @@ def test_a_table_of_numbers_may_be_long() -> None:
     assert not read("".join(f"{n},{n * n % 97}\n" for n in range(500)), 7).is_endless
 
 
-def read(text: str, size: int) -> Repetition:
+def read(text: str, size: int) -> EndlessText:
     """Let it read the text in pieces of this size."""
-    found = Repetition()
+    found = EndlessText()
     for start in range(0, len(text), size):
         found.add(text[start : start + size])
     return found

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from handiwork.events.record import Usage
 from handiwork.llm.errors import AnswerTooLargeError, ProviderError
-from handiwork.llm.openai_compatible.repetition import Repetition
+from handiwork.llm.openai_compatible.endless_text import EndlessText
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import OnDelta, ToolCall
 from handiwork.llm.usage import cost_of, object_of, usage_of
@@ -88,7 +88,7 @@ class Assembly:
         self._started = time.monotonic()
         self._counter = MemoryCounter()
         self._text: list[str] = []
-        self._repetition = Repetition() if finds_repetition else None
+        self._endless = EndlessText() if finds_repetition else None
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[_Detail] = []
         self._calls: list[_PartialCall] = []
@@ -125,8 +125,8 @@ class Assembly:
         except (AttributeError, TypeError) as error:
             raise ProviderError(f"the stream has a line of another shape: {data[:200]}") from error
         self._text += pieces
-        if self._repetition is not None:
-            self._repetition.add("".join(pieces))
+        if self._endless is not None:
+            self._endless.add("".join(pieces))
         if self._on_delta is not None:
             for piece in pieces:
                 self._on_delta(piece)
@@ -186,13 +186,13 @@ class Assembly:
     @property
     def is_endless(self) -> bool:
         """Whether the text repeats itself so often at its end that its model will not stop."""
-        return self._repetition is not None and self._repetition.is_endless
+        return self._endless is not None and self._endless.is_endless
 
     def cut(self) -> None:
         """Cut the text after the first part of its endless end; its tokens are counted as the pieces that arrived."""
-        assert self._repetition is not None
+        assert self._endless is not None
         self._usage = {"prompt_tokens": 0, "completion_tokens": len(self._text)}
-        self._text = [self.content[: self._repetition.kept]]
+        self._text = [self.content[: self._endless.kept]]
         self.finish_reason = "length"
 
     @property

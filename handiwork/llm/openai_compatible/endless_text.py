@@ -19,7 +19,7 @@ _DIGITS = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
-class Repetition:
+class EndlessText:
     """Reads a text piece by piece; ``kept`` is the number of characters before an endless end, its first part included.
 
     The end of an endless text repeats one passage, or is a list of lines of one shape. Rows of numbers are none.
