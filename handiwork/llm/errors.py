@@ -6,7 +6,7 @@ LLMError
 ├── ContextWindowError       the conversation is too long for the model
 ├── RequestRejectedError     the provider refuses the request for another reason
 │   ├── UnsupportedError     the model or its server has no tools, or no schemas
-│   └── RoleOrderError       its template accepts no user message after a tool's answer
+│   └── TemplateError        its chat template refuses the form of the conversation
 ├── RedirectError            the server redirects the conversation to another address
 ├── AnswerTooLargeError      the server's answer is over a limit
 ├── RateLimitError           still limited after the retries
@@ -15,15 +15,27 @@ LLMError
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 from handiwork.errors import HandiworkError
+
+if TYPE_CHECKING:
+    from handiwork.llm.types import Completion
+
+TemplateRule = Literal["alternating", "single calls", "no system"]
+"""A rule of a chat template: user and assistant alternate even if tools answer in between, an answer has one call of a
+tool at most, or no message is the system's.
+"""
 
 
 class LLMError(HandiworkError):
     """A model did not answer; the message gives the reason and the remedy.
 
     ``failed_attempts`` are the errors of earlier attempts; ``retry_after`` is the wait in seconds the provider asks
-    for.
+    for. ``discarded`` are the answers of all attempts that cost tokens and had nothing to use.
     """
+
+    discarded: tuple[Completion, ...] = ()
 
     def __init__(self, message: str, failed_attempts: tuple[str, ...] = (), retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -51,8 +63,12 @@ class UnsupportedError(RequestRejectedError):
     """The model or its server lacks a capability that the request needs; the model's capabilities lack it from now."""
 
 
-class RoleOrderError(RequestRejectedError):
-    """The model's template requires user and assistant to alternate, even if tools answer in between."""
+class TemplateError(RequestRejectedError):
+    """The model's chat template refuses the form of the conversation, and would take one that obeys ``rule``."""
+
+    def __init__(self, message: str, rule: TemplateRule) -> None:
+        super().__init__(message)
+        self.rule: TemplateRule = rule
 
 
 class RedirectError(LLMError):

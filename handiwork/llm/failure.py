@@ -15,7 +15,8 @@ from handiwork.llm.errors import (
     ProviderError,
     RateLimitError,
     RequestRejectedError,
-    RoleOrderError,
+    TemplateError,
+    TemplateRule,
 )
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities, Grammar, ReplyForm
@@ -41,7 +42,11 @@ _NO_SCHEMA = re.compile(
     rf"{_SCHEMA}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_SCHEMA}|invalid_json_schema|invalid schema for response_format",
     re.IGNORECASE,
 )
-_ROLE_ORDER = re.compile(r"roles must alternate|unexpected role\b.{0,40}\bafter role", re.IGNORECASE)
+_TEMPLATE_RULES: dict[TemplateRule, re.Pattern[str]] = {
+    "alternating": re.compile(r"roles must alternate|unexpected role\b.{0,40}\bafter role", re.IGNORECASE),
+    "single calls": re.compile(r"only supports? single tool[- ]calls?", re.IGNORECASE),
+    "no system": re.compile(rf"\bsystem (?:role|message|prompt)s?\b.{{0,20}}{_NOT}", re.IGNORECASE),
+}
 
 
 def words_of(body: object) -> str:
@@ -82,8 +87,9 @@ def refusal(
         return RateLimitError(f"{server} limits the rate{code}: {words}", retry_after=retry_after)
     if _TOO_LONG.search(evidence):
         return ContextWindowError(f"the conversation is too long for {model}{code}: {words}")
-    if _ROLE_ORDER.search(evidence):
-        return RoleOrderError(f"{server} rejects the request{code}: {words}")
+    for rule, pattern in _TEMPLATE_RULES.items():
+        if pattern.search(evidence):
+            return TemplateError(f"{server} rejects the request{code}: {words}", rule)
     if status == 404 or (status in (None, 400, 422) and _NO_MODEL.search(evidence)):
         return ModelNotFoundError(
             f"{server} has no model {model}{code}: {words}; check the model's name and the base URL"

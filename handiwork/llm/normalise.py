@@ -11,6 +11,7 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from handiwork.events.base import Part
+from handiwork.llm.errors import TemplateRule
 from handiwork.llm.types import Message
 
 INTERRUPTED = "The call was interrupted before it had a result."
@@ -23,12 +24,13 @@ _ACKNOWLEDGEMENT = Message.text("assistant", "OK.")
 class Normaliser:
     """Brings conversations into the order that providers require.
 
-    ``alternating`` is for templates that accept no user message after a tool's answer: the assistant says OK in
-    between.
+    ``rules`` are those of the model's chat template. For "alternating" the assistant says OK between a tool's answer
+    and a user message.
     """
 
     def __init__(self) -> None:
-        self.alternating = False
+        self.rules: set[TemplateRule] = set()
+        self._singles: WeakKeyDictionary[Message, list[Message]] = WeakKeyDictionary()
         self._merged: WeakKeyDictionary[Message, tuple[list[Message], Message]] = WeakKeyDictionary()
         self._split: WeakKeyDictionary[Message, tuple[Message, Message]] = WeakKeyDictionary()
         self._created: WeakKeyDictionary[Message, dict[str, Message]] = WeakKeyDictionary()
@@ -44,8 +46,11 @@ class Normaliser:
         head = 0
         while head < len(messages) and messages[head].role == "system":
             head += 1
-        body = self._alternate(self._answer_calls(messages[head:]))
-        system = [message for message in messages[:head] if message.content]
+        answered = self._answer_calls(messages[head:])
+        body = self._alternate(list(self._single_calls(answered)) if "single calls" in self.rules else answered)
+        system = [message for message in messages[:head] if _has_content(message)]
+        if system and "no system" in self.rules:
+            return [self._merge([self._as_user(self._merge(system), ""), body[0]]), *body[1:]]
         return ([self._merge(system)] if system else []) + body
 
     def _answer_calls(self, messages: Sequence[Message]) -> list[Message]:
@@ -65,7 +70,7 @@ class Normaliser:
                     images[index] = picture
             elif message.role == "system":
                 out.append(self._as_user(message, ""))
-            elif message.content or message.tool_calls:
+            elif _has_content(message) or message.tool_calls:
                 out.append(message)
                 for call in message.tool_calls:
                     waiting[call.id] = len(out)
@@ -97,13 +102,34 @@ class Normaliser:
             run.append(message)
         if run:
             out.append(self._merge(run))
-        if self.alternating:
+        if "alternating" in self.rules:
             out = list(_acknowledge(out))
         if not out or out[0].role != "user":
             out.insert(0, _BEGIN)
         if out[-1].role == "assistant":
             out.append(_GO_ON)
         return out
+
+    def _single_calls(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield the messages, each call of an answer in one of its own, before its result."""
+        later: list[Message] = []
+        for message in messages:
+            if message.role == "assistant":
+                first, *later = self._split_calls(message)
+                yield first
+            else:
+                yield message
+                if message.role == "tool" and later:
+                    yield later.pop(0)
+
+    def _split_calls(self, message: Message) -> list[Message]:
+        if len(message.tool_calls) < 2:
+            return [message]
+        if message not in self._singles:
+            first, *others = message.tool_calls
+            rest = [Message("assistant", (), tool_calls=(call,)) for call in others]
+            self._singles[message] = [replace(message, tool_calls=(first,)), *rest]
+        return self._singles[message]
 
     def _merge(self, run: list[Message]) -> Message:
         if len(run) == 1:
@@ -146,6 +172,11 @@ class Normaliser:
         if call_id not in created:
             created[call_id] = Message.text("tool", INTERRUPTED, tool_call_id=call_id)
         return created[call_id]
+
+
+def _has_content(message: Message) -> bool:
+    """Return whether there is more than blanks, which some providers refuse."""
+    return any(part.blob is not None or (part.text or "").strip() for part in message.content)
 
 
 def _acknowledge(messages: Sequence[Message]) -> Iterator[Message]:

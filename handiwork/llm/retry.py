@@ -60,27 +60,32 @@ def retry_after_seconds(value: str | None) -> float | None:
 async def with_retries(patience: Patience, attempt: Callable[[], Awaitable[Completion]]) -> Completion:
     """Return the result of ``attempt``, retrying on RateLimitError and ProviderError.
 
-    The completion, or the final LLMError, lists the errors of the failed attempts in ``failed_attempts``.
+    The completion, or the final LLMError, lists the errors of the failed attempts in ``failed_attempts``, and their
+    answers in ``discarded``.
     """
     failed: list[str] = []
+    discarded: list[Completion] = []
     deadline = asyncio.timeout(patience.deadline)
     try:
         async with deadline:
             while True:
                 try:
-                    return replace(await attempt(), failed_attempts=tuple(failed))
+                    return replace(await attempt(), failed_attempts=tuple(failed), discarded=tuple(discarded))
                 except (RateLimitError, ProviderError) as error:
                     failed.append(str(error))
+                    discarded += error.discarded
                     if len(failed) >= patience.attempts:
-                        error.failed_attempts = tuple(failed[:-1])
+                        error.failed_attempts, error.discarded = tuple(failed[:-1]), tuple(discarded)
                         raise
                     pause = pause_before(len(failed) + 1, patience, error.retry_after)
                 except LLMError as error:
-                    error.failed_attempts = tuple(failed)
+                    error.failed_attempts, error.discarded = tuple(failed), (*discarded, *error.discarded)
                     raise
                 await asyncio.sleep(pause)
     except TimeoutError:
         if not deadline.expired():
             raise
         message = f"the model did not answer in full within {patience.deadline:g} s"
-        raise ProviderError(message, tuple(failed)) from None
+        late = ProviderError(message, tuple(failed))
+        late.discarded = tuple(discarded)
+        raise late from None

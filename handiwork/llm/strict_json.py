@@ -15,13 +15,14 @@ _LONE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def parse(text: str) -> Any:
+def parse(text: str, *, strict: bool = True) -> Any:
     """Return the value of a JSON text, with U+FFFD for every lone surrogate, which has no UTF-8.
 
-    Raises ValueError, also for NaN, infinity and nesting beyond DEPTH.
+    Unless ``strict``, strings may have line breaks and other control characters. Raises ValueError, also for NaN,
+    infinity and nesting beyond DEPTH.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite)
+        value = json.loads(text, strict=strict, parse_constant=_refuse_constant, parse_float=_parse_finite)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     # Few texts have that many brackets, so few values are checked.

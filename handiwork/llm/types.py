@@ -65,7 +65,8 @@ class Tool:
 class Completion:
     """A model's answer and its usage. ``cost`` is in USD, None if unknown; times are in seconds.
 
-    ``event`` is the id of its CompletionEvent, if a session made the call.
+    ``discarded`` are answers of failed attempts that cost tokens. ``event`` is the id of its CompletionEvent, if a
+    session made the call.
     """
 
     content: str
@@ -79,6 +80,7 @@ class Completion:
     latency: float = 0.0
     first_token: float | None = None
     failed_attempts: tuple[str, ...] = ()
+    discarded: tuple[Completion, ...] = ()
     event: int = 0
 
 

@@ -345,6 +345,46 @@ class TestText:
             whole = f"{call}\n</parameter>\n</function>\n"
             assert read(protocol, Completion(whole, finish_reason="length"), TOOLS)
 
+    @pytest.mark.parametrize("protocol", [NATIVE, TEXT, JSON])
+    def test_line_breaks_in_the_strings_of_a_call_are_understood(self, protocol: ReplyProtocol) -> None:
+        call = '{"name": "write", "arguments": {"path": "a.py", "content": "x = 1\ny = 2\n"}}'
+        for text in (f"<tool_call>\n{call}\n</tool_call>", f"```json\n{call}\n```", call, f"{call}; {call}"):
+            *others, action = read(protocol, Completion(text), TOOLS)
+            assert isinstance(action, FileWriteAction)
+            assert action.content == "x = 1\ny = 2\n"
+            assert len(others) == text.count("; ")
+
+    @pytest.mark.parametrize("protocol", [NATIVE, TEXT, JSON])
+    @pytest.mark.parametrize(
+        "lost",
+        [
+            '<tool_call>{"name": "bash", "arguments": {"command": "ls"</tool_call>',
+            '<tool_call>{"name": "fly", "arguments": {}}</tool_call>',
+            "<function=fly>\n<parameter=to>\nRome\n</parameter>\n</function>",
+        ],
+    )
+    def test_calls_are_not_carried_out_without_one_of_them(self, protocol: ReplyProtocol, lost: str) -> None:
+        done = '<tool_call>{"name": "finish", "arguments": {"message": "Done."}}</tool_call>'
+        if "<function" in lost:
+            done = "<function=finish>\n<parameter=message>\nDone.\n</parameter>\n</function>"
+        for text in (lost, f"{lost}\n{done}"):
+            with pytest.raises(MalformedReplyError):
+                read(protocol, Completion(text), TOOLS)
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "<project>\n<configuration>\n<parameters>true</parameters>\n</configuration>\n</project>",
+            "The end is </function> here.\nAnd here: </invoke>.",
+        ],
+    )
+    @pytest.mark.parametrize("end", ["\n</parameter>\n</function>", "\n</function>", "</parameter></function>\nDone."])
+    def test_a_file_in_a_call_may_have_such_tags(self, content: str, end: str) -> None:
+        text = f"<function=write>\n<parameter=path>\na.xml\n</parameter>\n<parameter=content>\n{content}{end}"
+        (action,) = read(NATIVE, Completion(text), TOOLS)
+        assert isinstance(action, FileWriteAction)
+        assert action.content == content
+
     def test_an_answer_that_was_cut_is_still_one(self) -> None:
         (action,) = read(NATIVE, Completion("The tags <b> and", finish_reason="length"), TOOLS)
         assert isinstance(action, MessageAction)

@@ -17,7 +17,7 @@ from handiwork.llm.openai_compatible.endless_text import LONGEST_PERIOD, PERIODI
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.price import price
 from handiwork.llm.scripted.script import Reply, ScriptedCall
-from handiwork.llm.types import LLM, Message, Tool
+from handiwork.llm.types import LLM, Message, Tool, ToolCall
 from tests.llm.standin import StandIn, Stream, chunk, text
 
 ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
@@ -89,6 +89,37 @@ def read(text: str, size: int) -> EndlessText:
     for start in range(0, len(text), size):
         found.add(text[start : start + size])
     return found
+
+
+ASKING = "I could run\n```bash\nrm -rf build\n```\nbut that deletes it."
+
+
+@pytest.mark.parametrize(
+    ("whole", "answer", "thought"),
+    [
+        (f"<think>\n{ASKING}\n</think>\n\nI look first.", "I look first.", ASKING),
+        (f"{ASKING}\n</think>\n\nI look first.", "I look first.", ASKING),
+        ("```write a.md\ntext\n</think>\n```", "```write a.md\ntext\n</think>\n```", ""),
+        ("The tag </think> ends it.", "The tag </think> ends it.", ""),
+    ],
+)
+async def test_reasoning_in_the_text_is_none_of_the_answer(
+    server: StandIn, chat: Make, whole: str, answer: str, thought: str
+) -> None:
+    server.replies = [Reply(content=whole)]
+    completion = await chat().complete(ASK)
+    assert completion.content == answer
+    assert [part["content"] for part in completion.thinking] == ([thought] if thought else [])
+    with_call = Message.text("assistant", answer, tool_calls=(ToolCall("1", "f", "{}"),), thinking=completion.thinking)
+    server.replies = [Reply(content="x")] * 2
+    await chat().complete([*ASK, with_call])
+    assert ASKING not in json.dumps(server.requests[-1]["messages"])
+
+
+async def test_reasoning_that_does_not_end_is_no_answer(server: StandIn, chat: Make) -> None:
+    server.planned.append(Stream(text("<think>\nI could", finish="length")))
+    with pytest.raises(RequestRejectedError, match="used up its output limit before it answered"):
+        await chat().complete(ASK)
 
 
 async def test_usage_is_asked_for_and_streaming_is_on(server: StandIn, chat: Make) -> None:

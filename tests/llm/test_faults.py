@@ -19,13 +19,14 @@ from handiwork.llm.errors import (
     ProviderError,
     RateLimitError,
     RequestRejectedError,
+    TemplateError,
 )
 from handiwork.llm.retry import LONGEST_PAUSE, Patience, pause_before, retry_after_seconds
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import LLM, Message, ToolCall
 from tests.llm.standin import Json, Refusal, StandIn, Stream, chunk, text
 
-ASK = [Message.text("user", "go")]
+ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
 Make = Callable[..., LLM]
 
 
@@ -128,6 +129,31 @@ async def test_a_template_whose_roles_must_alternate_is_served_from_then_on(serv
     first, second = await llm.complete(talk), await llm.complete(talk)
     assert ["roles must alternate" in note for note in first.failed_attempts] == [True]
     assert second.failed_attempts == ()
+
+
+@pytest.mark.parametrize(
+    "words", ["model only supports single tool-calls at once!", "System role not supported", "roles must alternate"]
+)
+async def test_what_a_template_refuses_is_written_as_it_wants_it(server: StandIn, chat: Make, words: str) -> None:
+    calls = tuple(ToolCall(name, "run", "{}") for name in "ab")
+    answers = [Message.text("tool", "out", tool_call_id=name) for name in "ab"]
+    talk = [*ASK, Message("assistant", (), calls), *answers, Message.text("user", "hurry")]
+    server.planned += [Refusal(400, said(words)), Stream(text("fine")), Stream(text("good"))]
+    llm = chat()
+    assert [(await llm.complete(talk)).content for _ in range(2)] == ["fine", "good"]
+    refused, *others = [request["messages"] for request in server.requests]
+    assert refused != others[0] == others[1]
+    server.planned += [Refusal(400, said(words))]
+    with pytest.raises(TemplateError):
+        await llm.complete(talk)
+
+
+async def test_a_temperature_that_is_refused_is_left_out_from_then_on(server: StandIn, chat: Make) -> None:
+    words = "Unsupported value: 'temperature' does not support 0.8 with this model."
+    server.planned += [Refusal(400, said(words)), Stream(text("fine")), Stream(text("good"))]
+    llm = chat()
+    assert [(await llm.complete(ASK, temperature=0.8)).content for _ in range(2)] == ["fine", "good"]
+    assert [request.get("temperature") for request in server.requests] == [0.8, None, None]
 
 
 async def test_attempts_are_limited_and_all_told(server: StandIn, chat: Make) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.events.base import Part
+from handiwork.llm.errors import TemplateRule
 from handiwork.llm.normalise import INTERRUPTED, Normaliser
 from handiwork.llm.openai_compatible.wire import Wire, no_blobs
 from handiwork.llm.types import Message, ToolCall
@@ -111,9 +112,31 @@ def test_images_of_an_answer_follow_from_the_user_after_all_answers() -> None:
     assert [bool(part.blob) for part in messages[-1].content] == [True, False]
 
 
+def test_where_a_template_wants_it_an_answer_has_one_call() -> None:
+    normaliser = Normaliser()
+    normaliser.rules.add("single calls")
+    talk = [user("u"), called("a", "b", text="both"), tool("a", "1"), tool("b", "2"), user("v")]
+    wire = [json.loads(text) for text in Wire(no_blobs, "m").texts(normaliser.normalise(talk))]
+    calls = [form.get("tool_call_id") or [call["id"] for call in form.get("tool_calls", [])] for form in wire]
+    assert calls == [[], ["a"], "a", ["b"], "b", []]
+    assert [form["content"] for form in wire] == ["u", "both", "1", "", "2", "v"]
+
+
+def test_where_a_template_has_no_system_its_text_begins_the_first_message() -> None:
+    normaliser = Normaliser()
+    normaliser.rules.add("no system")
+    talk = normaliser.normalise([Message.text("system", "Be brief."), user("u"), assistant("a"), user("v")])
+    forms = map(json.loads, Wire(no_blobs, "m").texts(talk))
+    assert [form["content"] for form in forms] == ["Be brief.\n\nu", "a", "v"]
+
+
+def test_messages_of_blanks_are_left_out() -> None:
+    assert brief(user("u"), assistant("\n\n"), user("Your reply was empty.")) == ["user: u\n\nYour reply was empty."]
+
+
 def test_where_a_template_wants_it_the_assistant_speaks_between_a_tool_and_the_user() -> None:
     normaliser = Normaliser()
-    normaliser.alternating = True
+    normaliser.rules.add("alternating")
     messages = normaliser.normalise([user("u"), called("a", "b"), tool("a"), tool("b"), user("v")])
     assert [message.role for message in messages] == ["user", "assistant", "tool", "tool", "assistant", "user"]
 
@@ -121,15 +144,24 @@ def test_where_a_template_wants_it_the_assistant_speaks_between_a_tool_and_the_u
 roles = st.sampled_from(["system", "user", "assistant", "calls", "tool", "empty"])
 
 
-@given(st.lists(roles, max_size=30))
-def test_any_conversation_comes_out_in_order_and_its_prefix_stays_the_same(kinds: list[str]) -> None:
+RULES: tuple[TemplateRule, ...] = ("alternating", "single calls", "no system")
+
+
+@given(st.lists(roles, max_size=30), st.sets(st.sampled_from(RULES)))
+def test_any_conversation_comes_out_in_order_and_its_prefix_stays_the_same(
+    kinds: list[str], rules: set[TemplateRule]
+) -> None:
     made = {"calls": lambda: called("a", "b"), "tool": lambda: tool("a"), "empty": lambda: user("")}
     messages = [made[kind]() if kind in made else Message.text(kind, kind) for kind in kinds]  # type: ignore[arg-type]
     normaliser, wire = Normaliser(), Wire(no_blobs, "m")
+    normaliser.rules |= rules
     forms = wire.texts(normaliser.normalise(messages))
     check_order([json.loads(form) for form in forms])
     longer = wire.texts(normaliser.normalise([*messages, assistant("more"), user("end")]))
     check_order([json.loads(form) for form in longer])
+    if "single calls" in rules:
+        assert all(len(json.loads(form).get("tool_calls", [])) < 2 for form in longer)
+    assert "no system" not in rules or all(json.loads(form)["role"] != "system" for form in longer)
     # The last message may grow; all before it are the very same objects.
     kept = max(len(forms) - 2, 0)
     assert all(a is b or a == b for a, b in zip(forms[:kept], longer[:kept], strict=True))

@@ -150,6 +150,20 @@ TOLD: dict[str, tuple[Plan, str]] = {
 }
 
 
+async def test_answers_without_content_cost_what_they_cost(served: Served) -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 2000}
+    empty = Stream([*text("", usage=usage)])
+    session = await served.session(empty, finish("Done."))
+    state = await session.run("go")
+    assert state.agent_state == "finished"
+    assert (state.usage.input, state.usage.output) >= (1000, 2000)
+    served.plan(empty, empty)
+    spent = state.usage.total
+    failed = await session.run("once more")
+    assert failed.agent_state == "error"
+    assert failed.usage.total - spent == 2 * 3000
+
+
 async def test_what_the_model_does_wrong_it_is_told(served: Served) -> None:
     served.server.alternating = True
     plans = [p for number, (reply, _) in enumerate(TOLD.values()) for p in (reply, bash(f"echo {number}"))]

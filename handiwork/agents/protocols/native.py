@@ -17,14 +17,23 @@ from handiwork.llm.types import Message, ReplyForm, Tool, ToolCall
 _MARKER = re.compile(r"\[TOOL_CALLS\]|<\|python_tag\|>|</?(?:tool_call|function_call)s?>")
 """Tokens around calls, which some servers leave in the text."""
 
-_FUNCTION = re.compile(r"""<(?:function=|invoke name=")([\w.-]+)"?>\n?(.*?)(?:</(?:function|invoke)>|\Z)""", re.DOTALL)
+_FUNCTION = re.compile(
+    r"""<(?:function=|invoke\ name=")([\w.-]+)"?>\n?(.*?)
+    (?:^[ \t]*</(?:function|invoke)>|</parameter>\s*</(?:function|invoke)>|(?<=\})\s*</(?:function|invoke)>
+    |</(?:function|invoke)>(?=\s*(?:\Z|</?(?:tool_call|function_call|function=|invoke\b)))|\Z)""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
+"""A call in tags; a file in its arguments may have the same tags in the middle of a line."""
+
 _PARAMETER = re.compile(
-    r"""<parameter(?:=| name=")([\w.-]+)"?>\n?(.*?)\n?(?:</parameter>|(?=<parameter)|\Z)""", re.DOTALL
+    r"""<parameter(?:=| name=")([\w.-]+)"?>\n?(.*?)\n?(?:</parameter>|(?=<parameter(?:=| name="))|\Z)""", re.DOTALL
 )
 _TAGGED = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|tool_call)?[ \t]*\n(\s*[\[{].*?)\n?```", re.DOTALL)
 _OPENING = re.compile(r"""<(?:tool_call|function_call)>|<function=[\w.-]+>|<invoke name="[\w.-]+">""")
 _CLOSING = re.compile(r"</(?:tool_call|function_call|function|invoke)>")
+_DECODER = json.JSONDecoder(strict=False)
+_SEPARATORS = " \t\r\n;,"
 _NAME_KEYS = ("name", "tool", "action", "function")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 
@@ -65,14 +74,23 @@ def calls_in(text: str, tools: Sequence[ActionTool]) -> ModelReply | None:
     """Return the reply whose calls of the tools are written in the text; None if it has none.
 
     Known are tags of functions and parameters, <tool_call> tags, and JSON objects, fenced or bare, with a tool's name
-    and its arguments.
+    and its arguments. Raises MalformedReplyError for tags without a call of a tool: none of the calls is carried out.
     """
     by_name = {tool.name: tool for tool in tools}
-    functions = [match for match in _FUNCTION.finditer(text) if match[1] in by_name]
+    found = _FUNCTION.finditer(text)
+    functions = [match for match in found if match[1] in by_name or _begins_line(text, match.start())]
     if functions:
+        if unknown := next((match[1] for match in functions if match[1] not in by_name), None):
+            raise MalformedReplyError(f"There is no tool {unknown!r}. There are: {', '.join(by_name)}.")
         calls = [ToolCall("", match[1], _arguments(match[2], by_name[match[1]])) for match in functions]
         return ModelReply(_MARKER.sub("", _FUNCTION.sub("", text)).strip(), tuple(calls))
     names = set(by_name)
+    tagged = [match[2] for match in _TAGGED.finditer(text) if match[2].startswith(("{", "["))]
+    if not all(_calls(body, names) for body in tagged):
+        raise MalformedReplyError(
+            "None of the calls was carried out: the text in <tool_call> tags must be a JSON object with the name of a "
+            f"tool and its arguments. There are: {', '.join(by_name)}."
+        )
     for pattern, group in ((_TAGGED, 2), (_FENCED, 1)):
         calls = [call for match in pattern.finditer(text) for call in _calls(match[group], names)]
         if calls:
@@ -81,6 +99,10 @@ def calls_in(text: str, tools: Sequence[ActionTool]) -> ModelReply | None:
     start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=len(text))
     calls = _calls(text[start:], names)
     return ModelReply(text[:start].strip(), tuple(calls)) if calls else None
+
+
+def _begins_line(text: str, position: int) -> bool:
+    return text[:position].rstrip(" \t")[-1:] in ("", "\n", ">")
 
 
 def has_open_call(text: str) -> bool:
@@ -99,12 +121,19 @@ def _arguments(body: str, tool: ActionTool) -> str:
 
 
 def _calls(text: str, names: Collection[str]) -> list[ToolCall]:
+    """Return the calls in a text that is JSON values one after the other, and nothing else."""
+    calls: list[ToolCall | None] = []
+    position, text = 0, text.strip()
     try:
-        value = parse(text)
-    except ValueError:
+        while position < len(text):
+            end = _DECODER.raw_decode(text, position)[1]
+            # Models write line breaks into strings as they are.
+            value = parse(text[position:end], strict=False)
+            objects = cast("list[object]", value) if isinstance(value, list) else [cast("object", value)]
+            calls += [_call(each, names) for each in objects]
+            position = len(text) - len(text[end:].lstrip(_SEPARATORS))
+    except (ValueError, RecursionError):
         return []
-    objects = cast("list[object]", value) if isinstance(value, list) else [cast("object", value)]
-    calls = [_call(each, names) for each in objects]
     return [call for call in calls if call is not None]
 
 

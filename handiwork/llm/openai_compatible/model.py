@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from handiwork.events.record import CostSource, Usage
-from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError, RoleOrderError, UnsupportedError
+from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError, TemplateError, UnsupportedError
 from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.capability_cache import recall, remember
@@ -76,6 +76,7 @@ class ChatLLM:
         self._cuts_repetition = cuts_repetition
         self._key_name = key_name
         self._normaliser = Normaliser()
+        self._takes_temperature = True
         self._wire = Wire(blobs, model)
         self._client: AsyncClient | None = None
         self._endpoint: ServerAddress = ServerAddress("")
@@ -117,7 +118,7 @@ class ChatLLM:
             body["grammar"] = form
         elif form is not None:
             body["response_format"] = schema_form(form)
-        if temperature is not None:
+        if temperature is not None and self._takes_temperature:
             body["temperature"] = temperature
 
         async def attempt() -> Completion:
@@ -130,14 +131,23 @@ class ChatLLM:
                 return await self._attempt(client, content, on_delta)
             except LLMError as error:
                 self._learn(error, tools=bool(tools), form=form)
-                if not isinstance(error, RoleOrderError):
+                if not self._adapt(error, body):
                     raise
-                if self._normaliser.alternating:
-                    raise
-                self._normaliser.alternating = True
                 raise ProviderError(str(error), retry_after=0.0) from error
 
         return await with_retries(self._patience, attempt)
+
+    def _adapt(self, error: LLMError, body: dict[str, Any]) -> bool:
+        """Return whether the next request, with this body, differs in what the server refuses."""
+        if isinstance(error, TemplateError) and error.rule not in self._normaliser.rules:
+            self._normaliser.rules.add(error.rule)
+            return True
+        if isinstance(error, RequestRejectedError) and "temperature" in str(error) and "temperature" in body:
+            # Reasoning models take no other temperature than their own.
+            self._takes_temperature = False
+            del body["temperature"]
+            return True
+        return False
 
     def _learn(self, error: LLMError, *, tools: bool, form: ReplyForm | None) -> None:
         """Raise UnsupportedError, and remember it, if the error shows that the server lacks a capability."""
@@ -188,10 +198,9 @@ class ChatLLM:
                         break
         except StreamError as error:
             raise self._stream_failure(error) from error
-        self._check(answer)
         usage = answer.usage
         cost, source = self._price(usage, answer.reported_cost)
-        return Completion(
+        completion = Completion(
             content=answer.content,
             tool_calls=answer.tool_calls,
             thinking=tuple({**part, "model": self._model} for part in answer.thinking),
@@ -203,6 +212,12 @@ class ChatLLM:
             latency=time.monotonic() - started,
             first_token=answer.first_token,
         )
+        try:
+            self._check(answer)
+        except LLMError as error:
+            error.discarded = (completion,) if usage.total else ()
+            raise
+        return completion
 
     @asynccontextmanager
     async def _request(self, client: AsyncClient, content: str) -> AsyncGenerator[AsyncIterator[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 import uuid
@@ -21,6 +22,8 @@ HELD_BYTES = 16 * 1024 * 1024
 MOST_CALLS = 256
 """The most tool calls of one answer."""
 
+_THINKING = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
+_END_OF_THINKING = re.compile(r"^[ \t]*</think>[ \t]*$", re.MULTILINE)
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 _JOINED_FIELDS = ("text", "summary", "data")
 
@@ -46,6 +49,20 @@ class MemoryCounter:
             raise AnswerTooLargeError(
                 f"the model's server sent an answer that takes more than {HELD_BYTES >> 20} MB, so it was dropped"
             )
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """Return the reasoning that a server without a parser for it leaves in a text, and the answer after it.
+
+    It stands in <think> tags at the beginning; the first tag is missing where the prompt ends with it.
+    """
+    if match := _THINKING.match(text):
+        return match[1].strip(), text[match.end() :].lstrip()
+    end = _END_OF_THINKING.search(text)
+    # Inside a fenced block it belongs to a file.
+    if end is None or len(re.findall(r"^[ \t]*```", text[: end.start()], re.MULTILINE)) % 2:
+        return "", text
+    return text[: end.start()].strip(), text[end.end() :].lstrip()
 
 
 class _PartialCall:
@@ -192,13 +209,13 @@ class Assembly:
         """Cut the text after the first part of its endless end; its tokens are counted as the pieces that arrived."""
         assert self._endless is not None
         self._usage = {"prompt_tokens": 0, "completion_tokens": len(self._text)}
-        self._text = [self.content[: self._endless.kept]]
+        self._text = ["".join(self._text)[: self._endless.kept]]
         self.finish_reason = "length"
 
     @property
     def content(self) -> str:
-        """The text so far."""
-        return "".join(self._text)
+        """The text so far, without reasoning."""
+        return split_thinking("".join(self._text))[1]
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -213,13 +230,15 @@ class Assembly:
 
     @property
     def thinking(self) -> tuple[dict[str, Any], ...]:
-        """The reasoning, with the name of the field in which it must be sent back."""
+        """The reasoning, with the name of the field in which it must be sent back; that of the text is never."""
         if self._details:
             details = [detail.joined() for detail in self._details]
             # The details include the plain text, and signatures with it.
             content = "".join(str(detail.get("text") or "") for detail in details)
             return ({"content": content, "field": "reasoning_details", "details": details},)
-        return tuple({"content": "".join(text), "field": field} for field, text in self._reasoning.items())
+        parts = [{"content": "".join(text), "field": field} for field, text in self._reasoning.items()]
+        thought = split_thinking("".join(self._text))[0]
+        return (*parts, *([{"content": thought}] if thought else []))
 
     @property
     def usage(self) -> Usage:

@@ -247,21 +247,15 @@ class ProviderLLM:
     def _completion(self, response: ModelResponse, latency: float, first_token: float | None) -> Completion:
         if response.finish_reason is None or response.state != "complete":
             raise ProviderError(f"the stream from {self._name} was cut before its end")
-        content = response.text or ""
-        calls = calls_of(response.parts)
-        if not content and not calls:
-            if response.finish_reason in ("content_filter", "length"):
-                raise RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
-            raise ProviderError(f"{self._name} sent an empty answer")
         counted = response.usage
         # pydantic-ai includes cached tokens in the input, for every provider.
         usage = usage_of(
             counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, counted.cache_write_tokens
         )
         cost, source = price(usage, response.model_name or self._model.model_name, self._base_url)
-        return Completion(
-            content=content,
-            tool_calls=calls,
+        completion = Completion(
+            content=response.text or "",
+            tool_calls=calls_of(response.parts),
             thinking=thinking_of(response.parts),
             usage=usage,
             cost=cost,
@@ -271,6 +265,14 @@ class ProviderLLM:
             latency=latency,
             first_token=first_token,
         )
+        if completion.content or completion.tool_calls:
+            return completion
+        if response.finish_reason in ("content_filter", "length"):
+            error: LLMError = RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
+        else:
+            error = ProviderError(f"{self._name} sent an empty answer")
+        error.discarded = (completion,)
+        raise error
 
     def _settings(self, temperature: float | None) -> ModelSettings:
         settings: dict[str, Any] = {"max_retries": 0, "timeout": self._patience.deadline}

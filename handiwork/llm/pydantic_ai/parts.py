@@ -105,7 +105,7 @@ class MessageParts:
             if "owner" in part
         }
         parts: list[ModelResponsePart] = []
-        if text := text_of(message.content):
+        if (text := text_of(message.content)).strip():
             parts.append(TextPart(text, **extras.get("text", {})))
         for call in message.tool_calls:
             arguments = arguments_object(call.arguments)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from handiwork.agents.base import InterruptedCallError
-from handiwork.events.base import Part
+from handiwork.events.base import Event, Part
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.errors import LLMError
 from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool, is_sound
@@ -91,13 +91,23 @@ class RecordedLLM:
             with self._journal.stream_redacted(lambda text: TextDelta(text, self._subtask)) as on_delta:
                 completion = await llm.complete(messages, tools, form, on_delta, temperature)
             async with models.budget_lock:
-                (stored,) = await self._journal.append(_record(completion).with_fields(subtask=self._subtask))
+                *_, stored = await self._append(*completion.discarded, completion)
                 models.in_flight.discard(call)
             counted.tokens = completion.usage.total
+        except LLMError as error:
+            await self._append(*error.discarded)
+            raise
         finally:
             models.in_flight.discard(call)
         self.last_event = stored.id
         return replace(completion, event=stored.id)
+
+    async def _append(self, *completions: Completion) -> list[Event]:
+        """Record answers, also those that were discarded: they cost tokens."""
+        if not completions:
+            return []
+        records = [_record(completion).with_fields(subtask=self._subtask) for completion in completions]
+        return await self._journal.append(*records)
 
     async def _turn(self, name: str) -> Call:
         """Wait until the model's rate limit allows another call, tell the user if that takes time, and count the call.
