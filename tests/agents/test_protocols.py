@@ -336,7 +336,8 @@ class TestText:
     @pytest.mark.parametrize("protocol", [NATIVE, TEXT, JSON])
     def test_half_a_call_in_tags_is_not_carried_out(self, protocol: ReplyProtocol) -> None:
         call = "I clear.\n<function=bash>\n<parameter=command>\nrm -r build"
-        for cut in (call, f"{call}\n</parameter>", f"{call}</parameter></function>\n<tool_call>{{", "<tool_call>{"):
+        second = f"{call}</parameter></function>\n<tool_call>{{"
+        for cut in (call, f"{call}\n</parameter>", f"{call} '</function>' lib", second, "<tool_call>{"):
             with pytest.raises(MalformedReplyError, match="length limit"):
                 read(protocol, Completion(cut, finish_reason="length"), TOOLS)
         (action,) = read(protocol, Completion(call), TOOLS)

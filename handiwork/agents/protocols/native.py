@@ -31,7 +31,7 @@ _PARAMETER = re.compile(
 _TAGGED = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|tool_call)?[ \t]*\n(\s*[\[{].*?)\n?```", re.DOTALL)
 _OPENING = re.compile(r"""<(?:tool_call|function_call)>|<function=[\w.-]+>|<invoke name="[\w.-]+">""")
-_CLOSING = re.compile(r"</(?:tool_call|function_call|function|invoke)>")
+_CLOSING = re.compile(r"</(?:tool_call|function_call|function|invoke)>\s*\Z")
 _DECODER = json.JSONDecoder(strict=False)
 _SEPARATORS = " \t\r\n;,"
 _NAME_KEYS = ("name", "tool", "action", "function")
@@ -106,9 +106,8 @@ def _begins_line(text: str, position: int) -> bool:
 
 
 def has_open_call(text: str) -> bool:
-    """Return whether the text ends inside the tags of a call."""
-    opening = [match.start() for match in _OPENING.finditer(text)]
-    return bool(opening) and _CLOSING.search(text, opening[-1]) is None
+    """Return whether the text has the tags of a call, and does not end with them."""
+    return _OPENING.search(text) is not None and _CLOSING.search(text) is None
 
 
 def _arguments(body: str, tool: ActionTool) -> str:
