@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
+from handiwork.cli.commands.changes import overview
 from handiwork.cli.terminal.layout import wrapped
 from handiwork.cli.terminal.sanitize import coloured_lines, plain
 from handiwork.cli.terminal.view import terminal_console
+from handiwork.workspace.changes import Change, Side
 
 PIECES = (
     *("a", "b ", "\n", "\r", "\r\n", "\t", "[", "m", "\u202e"),
@@ -27,6 +30,24 @@ def test_colours_last_over_lines_and_nothing_is_hidden() -> None:
     first, second = coloured_lines("\x1b[1;32mgreen\nstill\x1b[0m not \x1b[8;5mconcealed\x1b[0m")
     assert str(first.spans[0].style) == str(second.spans[0].style) == "bold color(2)"
     assert [second.plain[span.start : span.end] for span in second.spans] == ["still"]
+
+
+def test_a_long_line_is_scanned_once_and_stays_whole() -> None:
+    line = "a" * 2_000_000
+    assert plain(line) == line
+    assert [row.plain == line for row in coloured_lines(line)] == [True]
+
+
+def test_a_diff_shows_all_of_a_line_that_would_write_over_itself() -> None:
+    content = b"os.system('evil')\r# nice\n\x1b[8mhidden\x1b[0m\r\nend\r\r\n"
+    side = Side(Path(), "a.py", 0o100644, len(content), content)
+    lines = [(line.plain, line.style) for line in overview([Change("a.py", "added", None, side)], "abc")]
+    start = lines.index(("@@ -0,0 +1,3 @@", "cyan")) + 1
+    assert lines[start : start + 3] == [
+        ("+os.system('evil')\\x0d# nice", "green"),
+        ("+\\x1b[8mhidden\\x1b[0m", "green"),
+        ("+end\\x0d", "green"),
+    ]
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=12), min_size=1, max_size=40), st.integers(20, 200))

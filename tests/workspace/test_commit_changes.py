@@ -64,9 +64,8 @@ def test_a_branch_has_the_changes_and_nothing_that_was_not_committed(tmp_path: P
     here = repository(tmp_path, TREE)
     changes = here.run(
         "sed -i s/5/five/ text; chmod -x run; rm gone; mkdir n; printf 'a\\0b' > 'n/ü \"x'; ln -sf run link;"
-        " echo 2 > untracked; rm -r d; echo 2 > d; echo '*.big filter=evil' > .gitattributes; echo 1 > x.big"
+        " echo 2 > untracked; rm -r d; echo 2 > d"
     )
-    git(here.source, "config", "filter.evil.clean", f"touch {tmp_path}/ran")
     write_tree(here.source, {"x:.git/hooks/reference-transaction": f"#!/bin/sh\ntouch {tmp_path}/ran\n".encode()})
     before, status = read_tree(here.source), git(here.source, "status", "--porcelain")
     branch = branch_of(here.source, changes, "Write ü\n\nMore\n")
@@ -74,7 +73,6 @@ def test_a_branch_has_the_changes_and_nothing_that_was_not_committed(tmp_path: P
     assert not (tmp_path / "ran").exists()
     assert (read_tree(here.source), git(here.source, "status", "--porcelain")) == (before, status)
     (here.source / ".git/hooks/reference-transaction").unlink()
-    git(here.source, "config", "--unset", "filter.evil.clean")
     git(here.source, "worktree", "add", "-q", str(tmp_path / "out"), branch)
     found = {path: content for path, content in read_tree(tmp_path / "out").items() if path != ".git"}
     assert found == {
@@ -84,12 +82,45 @@ def test_a_branch_has_the_changes_and_nothing_that_was_not_committed(tmp_path: P
         "link": "run",
         "untracked": b"2\n",
         'n/ü "x': b"a\0b",
-        ".gitattributes": b"*.big filter=evil\n",
-        "x.big": b"1\n",
     }
     assert git(here.source, "log", "--format=%an <%ae> %B", "-1", branch) == "Ada <ada@example.org> Write ü\n\nMore\n\n"
     assert git(here.source, "for-each-ref", "--format=%(refname)", "refs/handiwork") == ""
     assert git(here.source, "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_a_change_in_a_submodule_makes_no_branch(tmp_path: Path) -> None:
+    submodule = write_tree(tmp_path / "project/libs/sub", {"file": b"1\n"})
+    git(submodule, "init", "-q", "-b", "main")
+    commit_all(submodule, "first")
+    here = repository(tmp_path, {"file": b"1\n"})
+    changes = here.run("echo 2 > libs/sub/file; echo 2 > libs/other; echo 2 > file")
+    outside = [change for change in changes if not change.path.startswith("libs/sub/")]
+    for inside in (changes, [change for change in changes if change not in outside]):
+        with pytest.raises(CommitError, match=r"libs/sub is a submodule, .*: apply the changes and commit them there"):
+            commit_changes(here.source, inside, "HEAD", "one")
+    branch = branch_of(here.source, outside, "one")
+    assert git(here.source, "rev-parse", f"{branch}:libs/sub") == git(submodule, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["echo 2 > a.big", "echo 2 > new.big", "rm a.big", "echo '*.txt filter=evil' > d/.gitattributes; echo 2 > d/x.txt"],
+)
+def test_a_change_of_a_file_with_a_filter_makes_no_branch_and_runs_nothing(tmp_path: Path, script: str) -> None:
+    here = repository(tmp_path, {".gitattributes": b"*.big filter=evil\n", "a.big": b"1\n", "d/x.txt": b"1\n"})
+    for command in ("clean", "smudge", "process"):
+        git(here.source, "config", f"filter.evil.{command}", f"touch {tmp_path}/ran")
+    with pytest.raises(CommitError, match=r"is stored through git's filter evil, .*: apply the changes and"):
+        commit_changes(here.source, here.run(script), "HEAD", "one")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_with_a_filter_is_no_hindrance_if_the_parent_has_it_or_it_is_a_link(tmp_path: Path) -> None:
+    here = repository(tmp_path, {".gitattributes": b"*.big filter=lfs\nraw.big -filter\n", "a.big": b"1\n"})
+    changes = here.run("echo 2 > a.big; echo 2 > raw.big; ln -s a.big link.big")
+    (here.source / "a.big").write_text("2\n")
+    commit_all(here.source, "second")
+    assert git(here.source, "show", f"{branch_of(here.source, changes, 'one')}:raw.big") == "2\n"
 
 
 def test_the_same_changes_give_the_same_branch_and_others_a_numbered_one(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from handiwork.cli.commands.sessions import find
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.output_lines import coloured_diff_line
-from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.sanitize import exact
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
 from handiwork.log.store import Store
@@ -141,7 +141,9 @@ def overview(file_changes: list[Change], session: str) -> list[Text]:
 
 
 def _diff_lines(text: str) -> list[Text]:
-    return [coloured_diff_line(Text(line)) for line in plain(text).rstrip("\n").split("\n")]
+    """Return the lines of a patch with every control character escaped, except the end of a line with CR LF."""
+    lines = text.rstrip("\n").split("\n")
+    return [coloured_diff_line(Text(exact(line.removesuffix("\r")))) for line in lines]
 
 
 async def _changes_from_to(session: str | None, first: int | None, last: int | None) -> list[Change]:

@@ -10,13 +10,13 @@ from rich.text import Text
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COLOURED_END = re.compile(r"\r((?:\x1b\[[0-9;]*m)*\n)")
-_COLOURED_OVERWRITTEN = re.compile(r"[^\n]*\r(?=(?:\x1b\[[0-9;]*m)*(?:[^\n\r\x1b]|\x1b(?!\[[0-9;]*m)))")
+_COLOURED_OVERWRITTEN = re.compile(r"^[^\n]*\r(?=(?:\x1b\[[0-9;]*m)*(?:[^\n\r\x1b]|\x1b(?!\[[0-9;]*m)))", re.MULTILINE)
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and the like: titles
     r"|\x1b[ -/]*[0-~]"
 )
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n\r])")
+_OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import Applied, ConflictError, apply
-from handiwork.workspace.changes import TEXT_LIMIT, Change, Side, side_at
+from handiwork.workspace.changes import TEXT_LIMIT, Change, Side, same_content, side_at
+from handiwork.workspace.files.names import quoted
 from handiwork.workspace.files.temp_dir import temporary_dir
 from handiwork.workspace.git.command import run_git
 from handiwork.workspace.git.repository import is_true, repository_at
@@ -23,6 +24,9 @@ _BATCH = 500
 """Paths in one command line."""
 
 _ATTRIBUTES = ".gitattributes"
+
+_SUBMODULE = "160000"
+"""The mode of a submodule in a tree."""
 
 
 class CommitError(WorkspaceError):
@@ -40,16 +44,20 @@ def commit_changes(
 
     The changes are merged with the parent as ``apply`` merges them with files; without ``merge`` the session began
     before the parent, which is a commit of its own, and its versions replace the parent's. No reference keeps the
-    commit: ``name_commit`` makes a branch. Raises CommitError outside of a repository, ConflictError, and
-    WorkspaceError.
+    commit: ``name_commit`` makes a branch. Raises CommitError outside of a repository, and for paths in a submodule
+    or with a filter; ConflictError; and WorkspaceError.
     """
     git_dir = _git_dir(workspace)
     commit = _resolve(git_dir, f"{parent}^{{commit}}")
+    if commit:
+        _refuse_submodules(git_dir, commit, changes)
     with temporary_dir() as private:
         folder = private / "files"
         folder.mkdir()
         present = _export(git_dir, commit, [change.path for change in changes], folder) if commit else set[str]()
-        changes = _with_stored_line_ends(git_dir, commit, changes, private)
+        attributes = _attributes(git_dir, commit, changes, private / "attributes")
+        _refuse_filters(changes, folder, attributes)
+        changes = _with_stored_line_ends(git_dir, changes, folder, attributes)
         # A file that git does not track is not in the parent, even if the session's base has it.
         relative = [change if change.path in present else replace(change, old=None) for change in changes]
         if not merge:
@@ -135,17 +143,21 @@ def _revisions(git_dir: Path, *arguments: str) -> list[str]:
     return _git(git_dir, "rev-list", *arguments, "--").decode().split()
 
 
+def _refuse_submodules(git_dir: Path, commit: str, changes: Iterable[Change]) -> None:
+    """Raise CommitError if the commit has a submodule at or above the path of a change."""
+    files = [PurePosixPath(change.path) for change in changes]
+    paths = {str(path) for file in files for path in (file, *file.parents)} - {"."}
+    for path, mode, _ in _entries(git_dir, commit, sorted(paths)):
+        if mode == _SUBMODULE:
+            raise CommitError(
+                f"{quoted(path)} is a submodule, whose files are in a repository of their own, so no branch was made:"
+                " apply the changes and commit them there"
+            )
+
+
 def _export(git_dir: Path, commit: str, paths: Sequence[str], folder: Path) -> set[str]:
     """Write the commit's versions of ``paths`` below ``folder``; return the paths that it has."""
-    entries: list[tuple[str, str, str]] = []
-    for at in range(0, len(paths), _BATCH):
-        batch = paths[at : at + _BATCH]
-        listed = _git(git_dir, "--literal-pathspecs", "ls-tree", "--full-tree", "-z", commit, "--", *batch)
-        for line in filter(None, listed.split(b"\0")):
-            attributes, _, path = line.partition(b"\t")
-            mode, kind, digest = attributes.decode().split()
-            if kind == "blob":
-                entries.append((path.decode(errors="surrogateescape"), mode, digest))
+    entries = [entry for entry in _entries(git_dir, commit, paths) if entry[1] != _SUBMODULE]
     for (path, mode, _), content in zip(entries, _blobs(git_dir, [entry[2] for entry in entries]), strict=True):
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -157,25 +169,58 @@ def _export(git_dir: Path, commit: str, paths: Sequence[str], folder: Path) -> s
     return {entry[0] for entry in entries}
 
 
-def _with_stored_line_ends(git_dir: Path, commit: str, changes: Sequence[Change], private: Path) -> list[Change]:
+def _entries(git_dir: Path, commit: str, paths: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield path, mode and digest of the files, links and submodules that the commit has at ``paths``."""
+    wanted = set(paths)
+    for at in range(0, len(paths), _BATCH):
+        batch = paths[at : at + _BATCH]
+        listed = _git(git_dir, "--literal-pathspecs", "ls-tree", "--full-tree", "-z", commit, "--", *batch)
+        for line in filter(None, listed.split(b"\0")):
+            attributes, _, name = line.partition(b"\t")
+            mode, kind, digest = attributes.decode().split()
+            path = name.decode(errors="surrogateescape")
+            # Of a directory and a path in it, git lists the whole directory.
+            if kind != "tree" and path in wanted:
+                yield path, mode, digest
+
+
+def _refuse_filters(changes: Iterable[Change], stored: Path, attributes: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise CommitError if the parent, whose versions are in ``stored``, lacks a change of a file with a filter.
+
+    git stores another content for such a file, which only the filter's command can make.
+    """
+    for change in changes:
+        name = attributes[change.path]["filter"]
+        is_file = any(side and not side.is_link for side in (change.old, change.new))
+        if name in ("unspecified", "unset", "set") or not is_file:
+            continue
+        if not same_content(side_at(stored, change.path), change.new):
+            raise CommitError(
+                f"{quoted(change.path)} is stored through git's filter {quoted(name)}, which Handiwork does not run, so"
+                " no branch was made: apply the changes and commit them yourself"
+            )
+
+
+def _with_stored_line_ends(
+    git_dir: Path, changes: Sequence[Change], stored: Path, attributes: Mapping[str, Mapping[str, str]]
+) -> list[Change]:
     """Return the changes with "\\n" for the "\\r\\n" that git would replace in a commit of the files.
 
-    The parent's versions are in ``private``: one with "\\r\\n" shows that git stores the file as it is. One without
+    The parent's versions are in ``stored``: one with "\\r\\n" shows that git stores the file as it is. One without
     shows the opposite if every line of the session's base ends with "\\r\\n", even if other settings of git, such as
     those of Windows, made it so.
     """
     candidates: dict[str, bool] = {}
     for change in changes:
         texts = [text for side in (change.old, change.new) if side and (text := _text(side)) is not None]
-        stored = side_at(private / "files", change.path)
-        if any(b"\r\n" in text for text in texts) and not (stored and b"\r\n" in stored.read()):
-            old = _text(change.old) if change.old and stored else None
+        parent = side_at(stored, change.path)
+        if any(b"\r\n" in text for text in texts) and not (parent and b"\r\n" in parent.read()):
+            old = _text(change.old) if change.old and parent else None
             candidates[change.path] = bool(old) and 0 < old.count(b"\n") == old.count(b"\r\n")
     if not candidates:
         return list(changes)
-    _export_attributes(git_dir, commit, changes, candidates, private / "attributes")
     converted = {path for path, is_converted in candidates.items() if is_converted}
-    converted |= _converted_by_git(git_dir, private / "attributes", candidates)
+    converted |= _converted_by_git(git_dir, {path: attributes[path] for path in candidates})
     return [
         replace(change, old=_with_lf(change.old), new=_with_lf(change.new)) if change.path in converted else change
         for change in changes
@@ -198,12 +243,28 @@ def _with_lf(side: Side | None) -> Side | None:
     return replace(side, size=len(content), content=content)
 
 
-def _export_attributes(
-    git_dir: Path, commit: str, changes: Sequence[Change], paths: Iterable[str], folder: Path
-) -> None:
-    """Write the parent's attributes for ``paths``, with the changes to them, below ``folder``, and nothing else."""
+def _attributes(git_dir: Path, commit: str, changes: Sequence[Change], folder: Path) -> dict[str, dict[str, str]]:
+    """Return the attributes of each change's path that decide how git stores a file.
+
+    They are the parent's with the changes to them, which are written below ``folder``, and the user's own.
+    """
+    _export_attributes(git_dir, commit, changes, folder)
+    with tempfile.TemporaryFile() as wanted:
+        wanted.write(b"".join(change.path.encode(errors="surrogateescape") + b"\0" for change in changes))
+        wanted.seek(0)
+        asked = ("check-attr", "-z", "--stdin", "text", "crlf", "eol", "filter")
+        fields = _git(git_dir, f"--work-tree={folder}", *asked, stdin=wanted).decode(errors="surrogateescape")
+    values: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    parts = iter(fields.split("\0")[:-1])
+    for path, name, value in zip(parts, parts, parts, strict=True):
+        values[path][name] = value
+    return values
+
+
+def _export_attributes(git_dir: Path, commit: str, changes: Sequence[Change], folder: Path) -> None:
+    """Write the parent's attributes for the changes, with the changes to them, below ``folder``, and nothing else."""
     folder.mkdir()
-    directories = {directory for path in paths for directory in PurePosixPath(path).parents}
+    directories = {directory for change in changes for directory in PurePosixPath(change.path).parents}
     names = {str(directory / _ATTRIBUTES) for directory in directories if _ATTRIBUTES not in directory.parts}
     if commit:
         _export(git_dir, commit, sorted(names), folder)
@@ -216,26 +277,15 @@ def _export_attributes(
                 file.write_bytes(change.new.read())
 
 
-def _converted_by_git(git_dir: Path, worktree: Path, paths: Iterable[str]) -> set[str]:
-    """Return those of the paths, all of texts, whose line ends git converts for a commit."""
-    with tempfile.TemporaryFile() as wanted:
-        wanted.write(b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths))
-        wanted.seek(0)
-        asked = ("check-attr", "-z", "--stdin", "text", "crlf", "eol")
-        fields = _git(git_dir, f"--work-tree={worktree}", *asked, stdin=wanted).decode(errors="surrogateescape")
-    values: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    parts = iter(fields.split("\0")[:-1])
-    for path, name, value in zip(parts, parts, parts, strict=True):
-        values[path][name] = value
+def _converted_by_git(git_dir: Path, attributes: Mapping[str, Mapping[str, str]]) -> set[str]:
+    """Return those paths, all of texts and with their attributes, whose line ends git converts for a commit."""
     setting = run_git(git_dir, "config", "--get", "core.autocrlf").stdout.decode(errors="replace").strip()
     by_default = setting.lower() == "input" or is_true(setting)
     converted: set[str] = set()
-    for path, attributes in values.items():
+    for path, values in attributes.items():
         # "crlf" is the old name of "text".
-        text = attributes["crlf"] if attributes["text"] == "unspecified" else attributes["text"]
-        if text in ("set", "auto", "input") or (
-            text != "unset" and (by_default or attributes["eol"] in ("lf", "crlf"))
-        ):
+        text = values["crlf"] if values["text"] == "unspecified" else values["text"]
+        if text in ("set", "auto", "input") or (text != "unset" and (by_default or values["eol"] in ("lf", "crlf"))):
             converted.add(path)
     return converted
 

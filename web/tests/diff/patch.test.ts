@@ -19,6 +19,24 @@ test("a patch is read file by file, with the numbers of its lines", () => {
   ]);
 });
 
+test.each([
+  ['"a/back\\\\slash"', '"b/back\\\\slash"', "back\\slash"],
+  [
+    '"a/\\"\\t\\033\\342\\200\\256\\357\\273\\277ü"',
+    '"b/\\"\\t\\033\\342\\200\\256\\357\\273\\277ü"',
+    '"\t\x1b\u202e\ufeffü',
+  ],
+  ["a/two b/words", "b/two b/words", "two b/words"],
+])("the names %s and %s are of one path", (old, now, path) => {
+  const header = `diff --git ${old} ${now}\n`;
+  const hunk = "@@ -1 +1 @@\n-1\n+2\n";
+  const patches = [`--- ${old}\n+++ ${now}\n${hunk}`, `${header}--- ${old}\t\n+++ ${now}\t\n${hunk}`];
+  const deletion = `${header}deleted file mode 100644\n--- ${old}\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n`;
+  for (const patch of [...patches, deletion, `${header}old mode 100644\nnew mode 100755\n`]) {
+    expect(filesOf(patch).map((file) => file.path)).toEqual([path]);
+  }
+});
+
 test("lines that look like headers are changes where a hunk has room for them", () => {
   const [file] = filesOf("--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- a/y\n+++ b/y\n");
   expect(file?.path).toBe("x");

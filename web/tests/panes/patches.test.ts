@@ -22,6 +22,12 @@ test("each file has its own part, whatever its lines look like", () => {
   expect(patches(files, ADDED + BINARY + DELETED + AGAIN + MODE)).toEqual([ADDED, BINARY, DELETED + AGAIN, MODE]);
 });
 
+test("a line begins after a line feed only", () => {
+  const text = ["\r", "\u2028", "\u2029"].map((end) => `+${end}diff --git a/x b/x${end}Binary file x\n`).join("");
+  const odd = `diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,3 @@\n${text}`;
+  expect(patches([file("a", "modified"), file("d", "mode")], odd + MODE)).toEqual([odd, MODE]);
+});
+
 test("no changes, no patches", () => {
   expect(patches([], "")).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { memo, useMemo, useState } from "react";
+import { exact } from "../../wording/text";
 import { Button } from "../Button";
 import { DiffBlock, type LineNotes } from "./DiffBlock";
 import { useGrowing } from "./growing";
@@ -48,11 +49,12 @@ function FileDiff({ file, path, narrow, notes }: FileProps) {
   const [all, setAll] = useState(false);
   const { split, wrap } = useLook(narrow);
   const count = all ? file.lines.length : Math.min(SHOWN, file.lines.length);
+  const name = exact(file.path);
   return (
-    <section className="diff-file" aria-label={file.path ? `Changes of ${file.path}` : "Changes"}>
-      {file.path && (
+    <section className="diff-file" aria-label={name ? `Changes of ${name}` : "Changes"}>
+      {name && (
         <header className="mono">
-          <span className="path">{file.path}</span> <span className="added">+{file.added}</span>{" "}
+          <span className="path">{name}</span> <span className="added">+{file.added}</span>{" "}
           <span className="deleted">−{file.deleted}</span>
         </header>
       )}

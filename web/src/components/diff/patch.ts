@@ -36,7 +36,7 @@ export function filesOf(patch: string): DiffFile[] {
     } else if (current !== null && (left.old > 0 || left.new > 0)) {
       addLine(current, line, from, left);
     } else if (line.startsWith("diff --git ")) {
-      begin(/ b\/(.*)$/.exec(line)?.[1] ?? line.slice(11));
+      begin(commonName(line.slice(11)));
     } else if (line.startsWith("--- ") && (current === null || current.lines.some(({ kind }) => kind === "hunk"))) {
       begin(bare(line.slice(4)));
     } else if (line.startsWith("+++ ") && current !== null) {
@@ -82,6 +82,27 @@ function addLine(
   }
 }
 
+/** Return the path in "a/PATH b/PATH", whose blanks need no quotes; of two different paths, the second. */
+function commonName(names: string): string {
+  const same = /^("?)a(\/.*) \1b\2$/.exec(names);
+  return same ? bare(`${same[1]}b${same[2]}`) : (/ b\/(.*)$/.exec(names)?.[1] ?? names);
+}
+
 function bare(name: string): string {
-  return name.split("\t")[0]?.replace(/^[ab]\//, "") ?? name;
+  return unquoted(name.split("\t")[0] ?? name).replace(/^[ab]\//, "");
+}
+
+const ESCAPES: Record<string, string> = { a: "\x07", b: "\b", t: "\t", n: "\n", v: "\v", f: "\f", r: "\r" };
+
+/** Return a file's name without the quotes and escapes that git writes around special characters. */
+function unquoted(name: string): string {
+  if (!/^".*"$/.test(name)) return name;
+  return name.slice(1, -1).replace(/(?:\\[0-7]{3})+|\\(.)/g, (escapes: string, letter?: string) => {
+    if (letter !== undefined) return ESCAPES[letter] ?? letter;
+    const bytes = escapes
+      .slice(1)
+      .split("\\")
+      .map((octal) => parseInt(octal, 8));
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+  });
 }
