@@ -6,7 +6,8 @@ const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u20
 const ESCAPE =
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]/g;
 export const COLOUR = /\x1b\[[\d;:]*m/g;
-const OVERWRITTEN = /[^\n]*\r(?=[^\n\r])/g;
+// From the beginning of a line, or it takes time that is quadratic in the length of a line.
+const OVERWRITTEN = /(?<![^\n])[^\n]*\r(?=[^\n\r])/g;
 
 /** The whole text with control characters spelled out, for text that the user judges. */
 export function exact(text: string): string {
