@@ -8,6 +8,7 @@ under a condition.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -87,6 +88,9 @@ _MEMBERS: frozenset[BlockType] = frozenset({"METHOD", "CLASS"})
 """The blocks in a type: fields and the like are found with it."""
 _DEFINITIONS: frozenset[BlockType] = frozenset({"FUNCTION", "CLASS"})
 """The blocks in a condition."""
+_EXPORTED = re.compile(rb"\s*(?:\([^()]*\)\s*)?(?P<name>\w+(?:::\w+)*)\s*(?:final\s*)?(?P<base>:(?!:)[^;{]*\{)?")
+"""Follows the macro in the header of a class, which may have arguments."""
+
 _NAMES = ("name", "declarator", "type", "left", "path")
 
 
@@ -183,7 +187,7 @@ class _Reader:
             return "METHOD"
         if node.type in _FIELDS and _function_value(node) is not None:
             return "METHOD"
-        if node.type == "function_definition" and _is_exported_class(node):
+        if self._exported_class(node) is not None:
             return "CLASS"
         if node.type in ("declaration", "field_declaration") and _has_declarator(
             node, "function_declarator", "operator_cast"
@@ -197,7 +201,16 @@ class _Reader:
             kind = "METHOD"
         return kind
 
+    def _exported_class(self, node: Node) -> re.Match[bytes] | None:
+        """Return the name of a class that C++'s grammar takes for something else: class EXPORT Stack : Base { ... }."""
+        if node.type not in ("function_definition", "declaration") or not _is_exported_class(node):
+            return None
+        name = _EXPORTED.match(self._source, node.child_by_field_name("type").end_byte, node.end_byte)
+        return name if name and (node.type == "function_definition" or name["base"]) else None
+
     def _name(self, node: Node) -> str:
+        if exported := self._exported_class(node):
+            return exported["name"].decode("utf-8", "replace")
         match node.type:
             case "impl_item":
                 while (inner := node.child_by_field_name("type")) is not None:
@@ -287,7 +300,7 @@ def _unwrapped(node: Node) -> Node:
 
 
 def _is_exported_class(node: Node) -> bool:
-    """Return whether C++'s grammar takes a class for a function: class EXPORT Stack : public Base { ... }."""
+    """Return whether a definition has the keyword of a class and is no function."""
     kind = node.child_by_field_name("type")
     is_function = _has_declarator(node, "function_declarator", "operator_cast")
     return kind is not None and kind.type in _SPECIFIERS and not is_function

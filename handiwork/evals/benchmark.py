@@ -205,7 +205,11 @@ class Benchmark(ABC):
 
     @abstractmethod
     async def score(self, rollout: Rollout) -> Score:
-        """Score the agent's result by the official rule. An exception is the grader's failure, not the agent's."""
+        """Score the agent's result by the official rule.
+
+        Raises UnfitError, SandboxError, BrowserError, LLMError. Any other exception is the grader's failure, not the
+        agent's.
+        """
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
         """Return the benchmark's other figures, by name, over at least one score."""

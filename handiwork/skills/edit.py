@@ -9,6 +9,8 @@ from .viewer import show_change
 
 _MAX_PLACES = 20  # matches that an error lists
 _WIDEST = 120  # characters of a listed line
+_MARK = b"\xef\xbb\xbf"
+"""The byte order mark, which stays at the beginning of its file."""
 
 
 def edit_file(file_name: str, start: int, end: int, content: str) -> None:
@@ -27,7 +29,7 @@ def edit_file(file_name: str, start: int, end: int, content: str) -> None:
     new = _as_lines(content, _line_end(replaced) or _line_end(lines) or b"\n")
     if new and not replaced[-1].endswith(b"\n"):
         new = _without_end(new)
-    _write(path, data, b"".join([*lines[: start - 1], new, *lines[end:]]), start)
+    _write(path, data, _marked(data, [*lines[: start - 1], new, *lines[end:]]), start)
 
 
 def edit_file_by_replace(file_name: str, to_replace: str, new_content: str) -> None:
@@ -74,7 +76,7 @@ def insert_content_at_line(file_name: str, line_number: int, content: str) -> No
         _append(path, data, lines, content)
         return
     new = _as_lines(content, _line_end(lines) or b"\n")
-    _write(path, data, b"".join([*lines[: line_number - 1], new, *lines[line_number - 1 :]]), line_number)
+    _write(path, data, _marked(data, [*lines[: line_number - 1], new, *lines[line_number - 1 :]]), line_number)
 
 
 def append_file(file_name: str, content: str) -> None:
@@ -89,9 +91,16 @@ def append_file(file_name: str, content: str) -> None:
 
 
 def _read(file_name: str) -> tuple[str, bytes, list[bytes]]:
+    """Return a file's path, its bytes, and its lines without the mark."""
     path = absolute(file_name)
     data = read_text_bytes(path)
-    return path, data, lines_of(data)
+    return path, data, lines_of(data.removeprefix(_MARK))
+
+
+def _marked(before: bytes, lines: list[bytes]) -> bytes:
+    """Return the lines as one text, after the mark if the text before began with it."""
+    after = b"".join(lines)
+    return _MARK + after if before.startswith(_MARK) and not after.startswith(_MARK) else after
 
 
 def _append(path: str, data: bytes, lines: list[bytes], content: str) -> None:
@@ -106,8 +115,10 @@ def _append(path: str, data: bytes, lines: list[bytes], content: str) -> None:
 def _write(path: str, before: bytes, after: bytes, line: int) -> None:
     if before == after:
         raise SkillError(f"{path} has this text already: there is nothing to edit.")
-    guarded_write(path, before, after)
+    remarks = guarded_write(path, before, after)
     show_change(path, lines_of(after), line)
+    for remark in remarks:
+        print(f"The syntax check does not understand this; look whether it is right: {remark}")
 
 
 def _as_lines(content: str, end: bytes) -> bytes:

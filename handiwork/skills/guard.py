@@ -23,16 +23,17 @@ _MOST = 40  # lines shown of each version
 _WIDEST = 300  # characters of a line that are shown
 
 
-def guarded_write(path: str, before: bytes, after: bytes) -> None:
-    """Write ``after`` if it has no error that ``before`` does not have.
+def guarded_write(path: str, before: bytes, after: bytes) -> list[str]:
+    """Write ``after`` if it has no error that ``before`` does not have; return errors that may be none.
 
     Raises SkillError with the errors and both versions; the file is unchanged then.
     """
     language = _syntax_check().language_of(path, after)
-    added = _added_errors(path, before, after, is_python=language == "python") if language else []
+    added, remarks = _added_errors(path, before, after, is_python=language == "python") if language else ([], [])
     if added:
         raise SkillError(_refusal(path, before, after, added))
     write_bytes(path, after)
+    return remarks
 
 
 @lru_cache(maxsize=1)
@@ -46,15 +47,18 @@ def _syntax_check() -> Any:
     return module
 
 
-def _added_errors(path: str, before: bytes, after: bytes, *, is_python: bool) -> list[str]:
-    """Return the errors of the new version: Python's by the newer of the notebook's and the bundle's interpreter."""
+def _added_errors(path: str, before: bytes, after: bytes, *, is_python: bool) -> tuple[list[str], list[str]]:
+    """Return the errors of the new version, and remarks: errors of a grammar that does not know all of its language.
+
+    Python's errors are those of the newer of the notebook's and the bundle's interpreter.
+    """
     bundled = command_of("python3")
     is_newer = is_python and sys.version_info >= _BUNDLED
     python = [sys.executable] if is_newer or bundled is None else bundled
     answer = _compare(python, path, before, after)
     if answer["doubted"] and bundled is not None and not _is_error_in_newer_python(bundled, after):
-        return []
-    return answer["added"]
+        return [], []
+    return answer["added"], answer["remarks"]
 
 
 def _compare(python: list[str], path: str, before: bytes, after: bytes) -> Any:

@@ -64,6 +64,21 @@ def test_a_run_is_measured_in_a_fresh_folder_and_named_relative_to_it(
     assert (compared["difference"]["mean"], compared["difference"]["n"], compared["p"]) == (0.0, 2, 1.0)
 
 
+def test_a_run_is_reproduced_with_its_data_in_another_place(program: Program, data: Path, tmp_path: Path) -> None:
+    out, bench = tmp_path / "out", tmp_path / "bench"
+    assert program(*flags(program, data, out), "--ids", "sum-1").returncode == 0
+    bench.mkdir()
+    moved = data.rename(bench / "adding")
+    again = "eval", "reproduce", str(out), "--json", "--out"
+    lost = program(*again, "lost")
+    assert (lost.returncode, "see this file, and give --data" in lost.stderr) == (2, True)
+    found = program(*again, "found", HANDIWORK_BENCHDATA=str(bench))
+    named = program(*again, "named", "--data", str(moved))
+    for done in (found, named):
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["difference"]["n"] == 1
+
+
 def test_a_run_that_loses_rollouts_or_measures_nothing_does_not_exit_0(program: Program, tmp_path: Path) -> None:
     ids = ["ungradable", "sum-1"]
     model = program.script(bash("cat sum.txt"), finish("4"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -74,6 +75,28 @@ def test_the_budget_is_that_of_all_cells_together(program: Program, tmp_path: Pa
     assert [len(one) for one in lines(out).values()] == [2, 2, 2, 2]
 
 
+def test_a_cell_that_cannot_run_leaves_the_others_and_the_report(program: Program, tmp_path: Path) -> None:
+    out, agent = tmp_path / "out", tmp_path / "own.md"
+    agent.write_text("---\nname: Own\ndescription: Adds.\ntools: [bash]\n---\nAdd the numbers.\n")
+    began = flags(program, out)
+    began[began.index("--agents") + 1] = f"{agent},CodeActAgent"
+    assert program(*began).returncode == 0
+    agent.write_text(agent.read_text().replace("Add the", "Multiply the"))
+    shutil.rmtree(out / "adding-test/CodeActAgent")
+    (out / "matrix-report.html").unlink()
+    resumed = program("eval", "matrix", "--resume", str(out))
+    assert resumed.returncode == 4
+    assert f"own on adding-test cannot run: the files of {agent} are not those that the run began" in resumed.stderr
+    assert len(lines(out)["adding-test/CodeActAgent"]) == 2
+    assert (out / "matrix-report.html").exists()
+
+
+def test_the_data_of_all_cells_can_be_named(program: Program, tmp_path: Path) -> None:
+    data, out = (tmp_path / "bench").rename(tmp_path / "elsewhere"), tmp_path / "out"
+    assert program(*flags(program, out), "--data", str(data)).returncode == 0
+    assert [len(one) for one in lines(out).values()] == [2, 2, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -86,8 +109,17 @@ def test_the_budget_is_that_of_all_cells_together(program: Program, tmp_path: Pa
             ["--agents", "CodeActAgent", "--benchmarks", f"{ADDING},{ADDING}:2"],
             "--agents and --benchmarks name oracle on adding-test twice",
         ),
+        (
+            ["--agents", "CodeActAgent", "--benchmarks", f"{ADDING}:2,{ADDING}:dev:2", "--model", "scripted:none"],
+            "adding has no split 'dev': it has test",
+        ),
+        (
+            ["--agents", "CodeActAgent", "--benchmarks", ADDING, "--data", "/nowhere"],
+            "/nowhere has no sums.jsonl: --data must name a folder",
+        ),
         (["--resume", "/nowhere"], "/nowhere has no matrix.json: it is no matrix's folder"),
         (["--resume", "/nowhere", "--trials", "1"], "--trials does not go with --resume, which keeps what was begun"),
+        (["--resume", "/nowhere", "--data", "/data"], "--data does not go with --resume, which keeps what was begun"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(program: Program, arguments: list[str], said: str) -> None:
@@ -95,3 +127,4 @@ def test_what_is_wrong_is_said_at_once(program: Program, arguments: list[str], s
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+    assert not (program.workspace / "evals").exists()

@@ -158,6 +158,29 @@ def test_a_prototype_is_the_text_before_the_body(language: str, name: str, proto
     assert prototype in [block.prototype for block in blocks if block.name == name]
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "class KIO_EXPORT Job : public KJob",
+        "class EXPORT Job : public ALongNameOfABase",
+        "class API Job final : Base",
+        "class API Job final",
+        "struct Q_CORE_EXPORT Job",
+        "class DEPRECATED(1) Job : public KJob",
+        "template <class T> class API Job : public Base<T>",
+    ],
+)
+def test_a_class_of_cpp_with_a_macro_in_its_header_has_its_own_name(header: str) -> None:
+    blocks = tree_blocks("cpp", f"{header} {{\n public:\n  void run();\n}};\n") or []
+    assert [(block.type, block.name) for block in blocks] == [("CLASS", "Job"), ("METHOD", "Job.run")]
+
+
+@pytest.mark.parametrize("header", ["class API Job : KJob", "class API Job : public KJob, private Base<int>"])
+def test_a_class_that_looks_like_a_variable_of_cpp_is_a_class(header: str) -> None:
+    blocks = tree_blocks("cpp", f"{header} {{\n}};\nstruct point origin{{1}};\n") or []
+    assert [(block.type, block.name) for block in blocks] == [("CLASS", "Job"), ("ASSIGNMENT", "origin")]
+
+
 def test_markdown_is_split_at_headings_once_a_section_is_long_enough() -> None:
     long = " ".join(["word"] * 120)
     source = f"# One\n\nshort\n\n## Two\n{long}\n```sh\n# no heading\n```\n\n# Three\ntext\n"

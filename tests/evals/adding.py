@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
 from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
 from handiwork.sandbox.base import Sandbox
@@ -63,5 +63,7 @@ class Adding(Benchmark):
     async def score(self, rollout: Rollout) -> Score:
         if rollout.instance.id.startswith("ungradable"):
             raise ZeroDivisionError("the scorer is broken")
+        if rollout.instance.id.startswith("unfit"):
+            raise UnfitError("sums cannot be checked here")
         right = str(rollout.instance.row["a"] + rollout.instance.row["b"])
         return Score(float(rollout.final_message == right), rollout.final_message, {"truth": right})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handiwork.evals.scoring.execution import run_code
+from handiwork.evals.scoring.execution import new_sandbox, run_code, run_script
 from handiwork.evals.scoring.programs import run_program
 
 pytestmark = pytest.mark.slow
@@ -23,6 +23,25 @@ async def test_a_command_ends_by_itself_or_is_ended(command: str, exit_codes: se
     done = await run_code({"program.py": "print('here')"}, command, 1)
     assert done.exit_code in exit_codes
     assert ("here" in done.content) == command.startswith("python3")
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds", "exit_code", "cut_short"),
+    [
+        ("sleep 60", 1, 124, "took more than 1 s"),
+        ("kill -9 $$", 60, 137, "received SIGKILL, perhaps for lack of memory"),
+        ("exit 124", 60, 124, ""),
+        ("exit 1", 60, 1, ""),
+    ],
+)
+async def test_only_a_script_that_ran_as_long_as_it_may_has_timed_out(
+    script: str, seconds: float, exit_code: int, cut_short: str
+) -> None:
+    async with new_sandbox("bubblewrap") as (sandbox, _):
+        await sandbox.start()
+        done = await run_script(sandbox, script, seconds)
+    assert (done.exit_code, done.timed_out) == (exit_code, "took" in cut_short)
+    assert done.cut_short(seconds) == cut_short
 
 
 async def test_a_program_that_never_ends_fails() -> None:

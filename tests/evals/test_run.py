@@ -99,6 +99,12 @@ async def test_a_broken_scorer_is_not_the_agents_failure(tmp_path: Path) -> None
     assert found["b"].score == 1.0
 
 
+async def test_an_instance_that_shows_to_be_unfit_only_when_it_is_scored_is_unfit(tmp_path: Path) -> None:
+    work = await planned(sums(tmp_path / "data", "unfit"), script(tmp_path / "script"))
+    found = by_id((await finished(tmp_path / "out", work)).values())
+    assert (found["unfit"].outcome, found["unfit"].why) == ("unfit", "sums cannot be checked here")
+
+
 async def test_a_sandbox_or_a_model_that_fails_is_tried_again_and_told_apart(tmp_path: Path) -> None:
     work = await planned(sums(tmp_path / "data", "dies", "b"), script(tmp_path / "script"))
     found = by_id((await finished(tmp_path / "out", work)).values())

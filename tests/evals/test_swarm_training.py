@@ -6,6 +6,7 @@ import asyncio
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -18,11 +19,13 @@ from handiwork.cli.commands.eval.commands import EvalRequest
 from handiwork.cli.commands.swarm.commands import TrainingRequest, train
 from handiwork.errors import Exit
 from handiwork.evals import registry
+from handiwork.evals.benchmark import Rollout, Score
 from handiwork.evals.running import plan
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.run import RunStoppedError
 from handiwork.evals.training.edges import graph_rollouts, train_edges
+from handiwork.evals.training.instructions import improve_instructions
 from tests.evals import swarm_family
 from tests.evals.swarm_family import TEAM, TeamServer
 from tests.llm.standin import serving
@@ -87,18 +90,34 @@ async def test_a_training_without_a_measured_rollout_stops_and_says_why(server: 
 @pytest.mark.slow
 async def test_a_training_stops_at_its_budget(tmp_path: Path, server: TeamServer) -> None:
     script = tmp_path / "script.jsonl"
-    script.write_text(json.dumps({"content": "A", "cost": 0.5}) + "\n")
+    script.write_text(json.dumps({"content": "A", "cost": 0.2}) + "\n")
     run_plan = await planned(server, tmp_path / "data", model=f"scripted:{script}", base_url=None)
-    async with graph_rollouts(run_plan, 1, 0.6) as rollouts:
+    async with graph_rollouts(run_plan, 1, 1.3) as rollouts:
         training = train_edges(build(["io"], "majority_vote"), rollouts, 9, 2, seed=1)
-        assert [one.cost for one in (await anext(training)).training.iterations] == [1.0]
-        with pytest.raises(RunStoppedError, match=r"has spent 1\.00 USD, and its --max-cost allows no") as stopped:
+        swarm = [await anext(training) for _ in range(2)][-1]
+        assert [one.cost for one in swarm.training.iterations] == [0.4, 0.4]
+        with pytest.raises(RunStoppedError, match=r"has spent 1\.20 USD, and its --max-cost allows no") as stopped:
             await anext(training)
     assert not stopped.value.failed
+    async with graph_rollouts(run_plan, 1, 0.8) as rollouts:  # resumed: the budget is that of both
+        with pytest.raises(RunStoppedError, match=r"has spent 0\.80 USD, and its --max-cost allows no"):
+            await anext(train_edges(swarm, rollouts, 9, 2, seed=1))
     run_plan = await planned(server, tmp_path / "data")
     async with graph_rollouts(run_plan, 1, 5.0) as rollouts:
         with pytest.raises(RunStoppedError, match="the cost of team is not known"):
             await rollouts.run([(build(["io"], "references").most_probable(), rollouts.instances[0])])
+
+
+@pytest.mark.slow
+async def test_a_rollout_whose_share_is_spent_is_done_again_with_all_that_is_left(tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(3 * (json.dumps({"content": "A", "cost": 0.1}) + "\n"))
+    run_plan = await planned(TeamServer(), tmp_path / "data", model=f"scripted:{script}", base_url=None)
+    graph = build(["io"] * 3, "majority_vote").most_probable()
+    async with graph_rollouts(run_plan, 4, 1.15) as rollouts:  # a share is less than 0.3, the cost of a rollout
+        done = await rollouts.run([(graph, instance) for instance in rollouts.instances[:2]])
+        assert [one.result.outcome for one in done] == ["submitted"] * 2
+        assert round(rollouts.spent, 2) == 1.0  # 0.2 for each that was stopped
 
 
 class Pupils(TeamServer):
@@ -133,6 +152,39 @@ async def test_prompts_are_rewritten_after_failures_and_kept_if_they_help(
     assert after.node("io 1/answer").instruction == "Read the task."
     assert (after.edges, after.node(DECISION)) == (before.edges, before.node(DECISION))
     assert server.asked == 3  # two critiques, one rewriting
+
+
+class Shouting(swarm_family.Letters):
+    """Cannot score a shout."""
+
+    async def score(self, rollout: Rollout) -> Score:
+        if rollout.final_message == "!":
+            raise ValueError("a shout")
+        return await super().score(rollout)
+
+
+class Shouters(Pupils):
+    """A model that knows A, and shouts if its instruction says "Read the task" and it does not know the letter."""
+
+    def _answer(self, messages: list[swarm_family.Json], *, chat: bool) -> swarm_family.Refusal | swarm_family.Stream:
+        texts = [str(message["content"]) for message in messages]
+        if len(texts) == 1:
+            return super()._answer(messages, chat=chat)
+        known = swarm_family.TASK.findall(texts[1])[-1] == "A"
+        said = "A" if known else "!" if "Read the task" in texts[0] else "?"
+        return swarm_family.answer(swarm_family.Reply(content=said), 0)
+
+
+@pytest.mark.slow
+async def test_a_prompt_is_not_better_because_fewer_instances_were_measured(tmp_path: Path) -> None:
+    server = Shouters()
+    async with serving(server):
+        run_plan = replace(await planned(server, tmp_path / "data", "AB"), benchmark=Shouting())
+        async with graph_rollouts(run_plan, 2, None) as rollouts:
+            (improved,) = [one async for one in improve_instructions(build(["io"], "majority_vote"), rollouts)]
+    assert server.asked == 2  # a critique, a rewriting
+    assert (improved.before, improved.score) == (0.5, 0.5)
+    assert improved.swarm == build(["io"], "majority_vote")
 
 
 def test_pictures_are_xml_and_show_what_was_learned() -> None:

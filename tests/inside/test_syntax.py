@@ -132,3 +132,45 @@ def test_a_newer_interpreter_of_the_project_has_the_last_word(tmp_path: Path) ->
     assert first_new_problem("a.py", None, source) == "line 1: invalid syntax"
     assert first_new_problem("a.py", None, source, lambda: ((str(newer),),)) == ""
     assert "IndentationError" in first_new_problem("a.py", None, b"if x:\npass", lambda: ((str(newer),),))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    f()\n",
+        "def f(a=1, b): pass",
+        "x = 'C:\\Users'",
+        "raise E, 'x'",
+        "try: f()\nexcept E, e: print(e)",
+        "try: f()\nexcept A, B as e: pass",
+        "x = 0777",
+        "x = b'\u00e9'",
+        "del f()",
+        "x = 'a' b'b'",
+        "x = 1\u00a0+ 2",
+        "x = 10L",
+        "def f(**k, a): pass",
+        "def f((a, b)): pass",
+        "x = f'{a!x}'",
+    ],
+)
+def test_what_no_python_accepts_is_not_taken_for_newer_syntax(source: str) -> None:
+    assert first_new_problem("a.py", None, source.encode()).startswith("line ")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "match a:\n    case [1, *x]: pass",
+        "try: f()\nexcept* E: pass",
+        "try: f()\nexcept A, b.B: pass",
+        "from socket import timeout\ntry: f()\nexcept OSError, timeout: pass",
+        "def f[T: int](x: T) -> T: return x",
+        "type X[T] = list[T]",
+        "x = f'{a['b']}{a['0777']}{a['1b']}{a['\u00a0']}{'\\n'.join(a)}'",
+        "x = t'{a!r}'",
+        "x = [*a for a in b]",
+    ],
+)
+def test_the_syntax_of_newer_pythons_is_right(source: str) -> None:
+    assert first_new_problem("a.py", None, source.encode()) == ""

@@ -159,6 +159,16 @@ def test_a_range_is_replaced_deleted_and_checked(file: Path, capsys: pytest.Capt
         edit_file("a.txt", 1, 1, "3")
 
 
+@pytest.mark.parametrize("before", [b"a\n", b"", b"a\n\xef\xbb\xbfb\n"])
+def test_a_byte_order_mark_stays_first(file: Path, before: bytes) -> None:
+    mark = b"\xef\xbb\xbf"
+    file.write_bytes(mark + before)
+    insert_content_at_line("a.txt", 1, "new")
+    assert file.read_bytes() == mark + b"new\n" + before
+    edit_file("a.txt", 1, 1, "first")
+    assert file.read_bytes() == mark + b"first\n" + before
+
+
 def test_a_link_stays_a_link_and_the_mode_stays(folder: Path, file: Path) -> None:
     file.write_text("a\n")
     file.chmod(0o751)

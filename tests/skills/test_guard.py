@@ -97,6 +97,35 @@ def test_what_was_broken_may_stay_so_and_new_syntax_is_right(
     assert (folder / name).read_text() == before.replace(old, new)
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "new"),
+    [
+        ("a.c", "int f(va_list ap) {\n  ;\n}\n", "return *va_arg(ap, char *) == '{';"),
+        ("a.c", "void f(void) {\n  ;\n}\n", "/* ( */ list_for_each_entry(p, &list, node) g(p);"),
+        ("a.h", "class A : public QObject {\n  ;\n};\n", "public slots: void g(); signals: void h();"),
+        ("a.cpp", 'auto a = R"x(\n(\n)x";\nint b = 1\'0;\n;\n', "FOREACH(x, y) g(x);"),
+        ("a.ts", "const a = `(`;\n;\n", 'export type * from "./b";'),
+    ],
+)
+def test_what_only_a_grammar_does_not_understand_is_written_with_a_remark(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, before: str, new: str
+) -> None:
+    (folder / name).write_text(before)
+    line = before.split("\n").index("  ;" if "  ;" in before else ";") + 1
+    edit_file(name, line, line, new)
+    assert new in (folder / name).read_text()
+    assert f"look whether it is right: line {line}: " in capsys.readouterr().out
+    with pytest.raises(SkillError, match="was left as it was"):
+        edit_file(name, line, line, f"{new} f(g(")
+
+
+def test_an_extended_pattern_of_bash_is_right(folder: Path) -> None:
+    (folder / "a.sh").write_text("shopt -s extglob\n")
+    append_file("a.sh", "rm -f !(a|b)")
+    with pytest.raises(SkillError, match="syntax error"):
+        append_file("a.sh", "if (")
+
+
 def test_a_program_without_a_suffix_is_checked_by_its_first_line(folder: Path) -> None:
     for first in ("#!/usr/bin/env python3", "#!/bin/sh"):
         (folder / "tool").write_text(f"{first}\ntrue\n" if "sh" in first else f"{first}\nprint(1)\n")

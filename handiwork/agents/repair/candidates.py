@@ -36,6 +36,13 @@ RETRIES = 2
 _BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ENDS = re.compile(r"^(?:module\.exports\b|export\s*\{|if __name__|exports\.|main\b.*\"\$@\")", re.MULTILINE)
 _IMPORT = re.compile(r"^(?:import\b|from (?!__future__)\S+ import\b|use \w|#include\b|const .*=\s*require\()")
+_HEAD = re.compile(
+    r"""(?:\s*(?:(?:\#|//)[^\n]*|/\*(?s:.*?)\*/|[rR]?(\"{3}|'{3})(?s:.*?)\1|["']use\ [\w ]+["'];?
+    |<\?php\b|package\b[^\n]*|namespace\b[^\n{;]*;|declare\b[^\n;]*;
+    |from\ __future__\ import\ (?:\([^)]*\)|[^\n]*)))*""",
+    re.VERBOSE,
+)
+"""The head of a file, which imports must follow: comments, docstring, package and the like."""
 
 How = Literal["rewrite", "anew", "line", "add", "delete", "file", "together"]
 
@@ -246,16 +253,17 @@ def _with_function(text: str, name: str, written: str) -> str:
 
 
 def _with_imports(text: str, imports: Sequence[str]) -> str:
-    """Return the text with the missing imports added, before its own or at its head."""
+    """Return the text with the missing imports of one line added, before its own or after its head."""
     lines = text.splitlines()
-    missing = [line for line in imports if line not in lines]
-    own = (number for number, line in enumerate(lines) if _IMPORT.match(line))
-    head = (number for number, line in enumerate(lines) if line and not line.startswith(("#", "//", "/*", " *")))
-    first = next(own, None)
-    if not missing or (first is None and (first := next(head, None)) is None):
+    missing = [line for line in imports if line not in lines and not line.rstrip().endswith(("(", "{", ",", "\\"))]
+    first = next((number for number, line in enumerate(lines) if _IMPORT.match(line)), None)
+    if first is None:
+        head = _HEAD.match(text)
+        first = len(head[0].splitlines()) if head else 0
+    if not missing:
         return text
-    kept = text.splitlines(keepends=True)
-    return "".join([*kept[:first], *(f"{line}\n" for line in missing), *kept[first:]])
+    before, after = lines[:first], text.splitlines(keepends=True)[first:]
+    return "".join([*(f"{line}\n" for line in (*before, *missing)), *after])
 
 
 def _without(project: Project, place: Place) -> Texts:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 CHECKERS = {"pytest", "tox", "nox", "ctest", "rspec", "jest", "vitest", "mocha", "phpunit", "bats", "prove", "behave"}
@@ -38,6 +40,9 @@ RUNNERS = (
 )
 """Test runners: a file of the project, a pattern in it, and the command."""
 
+PYTHON_TESTS = 3
+"""Maximum number of Python's tests whose text decides by which program all of them run."""
+
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _ASSIGNMENTS = re.compile(r"^(?:[A-Za-z_]\w*=\S* +)+")
 _CHECKS = re.compile(
@@ -47,6 +52,9 @@ _CHECKS = re.compile(
 _TEST_NAME = re.compile(r"(?:^|[_.-])(?:tests?|specs?|conftest)(?:[_.-]|$)|^Test[A-Z]|Tests?$|^(?:checks?|verify)$")
 _TEST_FOLDERS = {"test", "tests", "spec", "specs", "__tests__", "testing", "testdata"}
 _ASSERTIONS = re.compile(r"\bassert|\bexpect\(|\bexit\s*\(?\s*1|Assert", re.MULTILINE)
+_TEST_CASE = re.compile(r"^[ \t]*class \w+\([^)]*TestCase\b", re.MULTILINE)
+_PYTEST = re.compile(r"^[ \t]*(?:import|from) pytest\b|^(?:async )?def test|^class Test\w*:", re.MULTILINE)
+_BARE, _DEFINED = re.compile(r"^[ \t]*assert\b", re.MULTILINE), re.compile(r"^(?:def|class|async def) ", re.MULTILINE)
 _SETTINGS = {".toml", ".cfg", ".ini", ".lock", ".mod", ".sum", ".yml", ".yaml", ".mk", ".gradle", ".xml"}
 _SETTINGS_FILES = {"Makefile", "GNUmakefile", "justfile", "package.json", "package-lock.json", "CMakeLists.txt"}
 
@@ -69,7 +77,7 @@ def _named_commands(text: str) -> list[str]:
 def runner_files(listed: Sequence[str]) -> list[str]:
     """Return the files to read before ``runner`` can tell the project's check."""
     names = [name for name, pattern, _ in RUNNERS if pattern and name in listed]
-    return names + _python_tests(listed)[:1]
+    return names + _python_tests(listed)[:PYTHON_TESTS]
 
 
 def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
@@ -132,8 +140,11 @@ def _words(check: str) -> set[str]:
 
 
 def _python_tests(listed: Sequence[str]) -> list[str]:
-    names = ((path, PurePosixPath(path)) for path in listed if is_test(path))
-    return [path for path, name in names if name.suffix == ".py" and name.stem not in ("__init__", "conftest")]
+    """Return the Python files that are named like tests; without any, all others in the folders of tests."""
+    names = (PurePosixPath(path) for path in listed if is_test(path))
+    tests = [name for name in names if name.suffix == ".py" and name.stem not in ("__init__", "conftest")]
+    named = [name for name in tests if _TEST_NAME.search(name.stem) or name.stem.startswith("test")]
+    return [str(name) for name in named or tests]
 
 
 def _is_check(command: str) -> bool:
@@ -147,13 +158,37 @@ def _is_check(command: str) -> bool:
 
 
 def _python_runner(tests: Sequence[str], listed: Sequence[str], files: Mapping[str, str]) -> str:
-    text = files.get(tests[0], "")
-    if "unittest" not in text or "pytest" in text:
-        if re.search(r"^(?:def|class|async def) ", text, re.MULTILINE) or not text:
-            return "python3 -m pytest -q"
-        return f"python3 {shlex.quote(tests[0])}"  # a program of bare assertions
-    folder = PurePosixPath(tests[0]).parent.as_posix()
-    if folder == ".":
-        return "python3 -m unittest"
-    top = " -t ." if f"{folder}/__init__.py" in listed else ""
-    return f"python3 -m unittest discover -s {shlex.quote(folder)}{top}"
+    texts = {path: text for path in tests[:PYTHON_TESTS] if (text := files.get(path, ""))}
+    if any(map(_TEST_CASE.search, texts.values())) and not any(map(_PYTEST.search, texts.values())):
+        return _unittest(tests, listed)
+    if texts and all(_BARE.search(text) and not _DEFINED.search(text) for text in texts.values()):
+        return " && ".join(f"python3 {shlex.quote(path)}" for path in texts)
+    return "python3 -m pytest -q"
+
+
+def _unittest(tests: Sequence[str], listed: Sequence[str]) -> str:
+    """Return the command that runs all tests: unittest finds those below a folder only if they are in packages."""
+    names = [PurePosixPath(path) for path in tests]
+    shared = PurePosixPath(posixpath.commonpath([name.parent for name in names]))
+    starts: dict[PurePosixPath, None] = {}
+    for start in dict.fromkeys(name.parent for name in names):
+        while start != shared and _is_package(start, listed):
+            start = start.parent
+        starts[start] = None
+    patterns = ("test*.py", "*[Tt]est*.py", "*.py")
+    pattern = next(one for one in patterns if all(fnmatchcase(name.name, one) for name in names))
+    return " && ".join(_discover(start, pattern, listed) for start in starts)
+
+
+def _discover(start: PurePosixPath, pattern: str, listed: Sequence[str]) -> str:
+    top = start
+    while top.name and _is_package(top, listed):
+        top = top.parent
+    options = f" -s {shlex.quote(str(start))}" if start.name else ""
+    options += f" -t {shlex.quote(str(top))}" if top != start else ""
+    options += f" -p {shlex.quote(pattern)}" if pattern != "test*.py" else ""
+    return f"python3 -m unittest discover{options}" if options else "python3 -m unittest"
+
+
+def _is_package(folder: PurePosixPath, listed: Sequence[str]) -> bool:
+    return str(folder / "__init__.py") in listed

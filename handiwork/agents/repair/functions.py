@@ -34,6 +34,12 @@ _STATEMENTS = {"if", "for", "while", "switch", "catch", "return", "else", "do", 
 _CLASS = re.compile(r"^[ \t]*(?:\w+[ \t]+)*?(?:class|impl|struct|interface|module|object|trait)[ \t]+(\w+)")
 _OUTLINE = re.compile(r"""(?:.*\n)*?.*[:{]\s*(?:\n|\Z)(?:\s*(\"{3}|'{3})(?:.|\n)*?\1\s*\n)?""")
 
+_STRING = re.compile(
+    r"""(\"{3}|'{3})(?:\\.|[^\\])*?\1|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?:#|//)[^\n]*""", re.DOTALL
+)
+_DIRECTIVE = re.compile(r"#[ \t]*(?:if|ifdef|ifndef|elif|else|endif|define|undef|pragma|include|error|warning)\b")
+_LABEL = re.compile(r"[A-Za-z_]\w*:(?!:)")
+
 
 @dataclass(frozen=True, slots=True)
 class Lines:
@@ -48,9 +54,11 @@ def functions(text: str) -> dict[str, Lines]:
     """Return the functions of a file by name, the first of each name, with ``text`` as in the file.
 
     A function inside a class is named ``Class.function``. It starts at the line with its header and ends with the last
-    line that is indented deeper, or the closing bracket or ``end`` after it.
+    line that is indented deeper, or the closing bracket or ``end`` after it. Labels, directives of a preprocessor and
+    the lines of a string do not end it.
     """
     lines = text.splitlines()
+    quoted = _quoted(lines)
     by_name: dict[str, Lines] = {}
     for number in range(len(lines)):
         name = _header(lines, number)
@@ -58,7 +66,7 @@ def functions(text: str) -> dict[str, Lines]:
             continue
         name = ".".join([*_classes(lines, number), name])
         if name not in by_name:
-            last = _end(lines, number)
+            last = _end(lines, number, quoted)
             by_name[name] = Lines("\n".join(lines[number : last + 1]), number, last)
     return by_name
 
@@ -68,11 +76,12 @@ def constants(text: str) -> dict[str, Lines]:
     lines, by_name = text.splitlines(), functions(text)
     inside = {number for place in by_name.values() for number in range(place.first, place.last + 1)}
     found: dict[str, Lines] = {}
+    quoted = _quoted(lines)
     for number, line in enumerate(lines):
         match = _CONSTANT.match(line) if number not in inside and len(line) <= LONGEST_LINE else None
         name = (match[1] or match[2]) if match else ""
         if name and name not in found and name not in by_name:
-            last = _end(lines, number)
+            last = _end(lines, number, quoted)
             last += last + 1 < len(lines) and lines[last + 1].startswith(")")
             found[name] = Lines("\n".join(lines[number : last + 1]), number, last)
     return found
@@ -81,11 +90,12 @@ def constants(text: str) -> dict[str, Lines]:
 def classes(text: str) -> dict[str, Lines]:
     """Return the classes, structures, traits and the like of a file, the first of each name."""
     lines = text.splitlines()
+    quoted = _quoted(lines)
     by_name: dict[str, Lines] = {}
     for number, line in enumerate(lines):
         match = _CLASS.match(line) if len(line) <= LONGEST_LINE else None
         if match is not None and match[1] not in by_name:
-            last = _end(lines, number)
+            last = _end(lines, number, quoted)
             by_name[match[1]] = Lines("\n".join(lines[number : last + 1]), number, last)
     return by_name
 
@@ -130,7 +140,10 @@ def replaced(text: str, place: Lines, new: str) -> str:
     lines = text.splitlines(keepends=True)
     indent = lines[place.first][: _indent(lines[place.first])]
     ending = "\n" if lines[place.last].endswith("\n") else ""
-    indented = textwrap.indent(_dedent(new, len(indent)), indent) + ending if new.strip() else ""
+    whole = new.strip("\n").rstrip()
+    is_indented = bool(indent) and whole.startswith(indent) and _indent(whole) == len(indent)
+    indented = (whole if is_indented else textwrap.indent(_dedent(new, len(indent)), indent)) + ending
+    indented = indented if new.strip() else ""
     return "".join([*lines[: place.first], indented, *lines[place.last + 1 :]])
 
 
@@ -159,17 +172,36 @@ def _classes(lines: list[str], number: int) -> list[str]:
     return []
 
 
-def _end(lines: list[str], first: int) -> int:
+def _end(lines: list[str], first: int, quoted: set[int]) -> int:
     depth, last = _indent(lines[first]), first
     for number in range(first + 1, len(lines)):
         line = lines[number].strip()
-        if line and _indent(lines[number]) <= depth:
+        if number in quoted and first not in quoted:
+            last = number
+        elif line and _indent(lines[number]) <= depth:
             if line.startswith(")") or (line == "{" and last == first):
                 continue  # closes a signature of several lines, or opens the body
+            if (_DIRECTIVE.match(line) or _LABEL.match(line)) and _is_braced(lines[first:number], depth):
+                continue
             return number if re.match(r"[}\]]|end\b", line) else last
-        if line:
+        elif line:
             last = number
     return last
+
+
+def _is_braced(lines: list[str], depth: int) -> bool:
+    return any(line.rstrip().endswith("{") for line in lines if _indent(line) <= depth)
+
+
+def _quoted(lines: list[str]) -> set[int]:
+    """Return the lines that begin inside of a string in triple quotes."""
+    text = "\n".join(lines)
+    found: set[int] = set()
+    for match in _STRING.finditer(text):
+        if match[1]:
+            start = text.count("\n", 0, match.start())
+            found.update(range(start + 1, start + 1 + match[0].count("\n")))
+    return found
 
 
 def _indent(line: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from handiwork.agents.rendering import shorten
 from handiwork.events.observation import CmdOutputObservation
@@ -19,8 +20,27 @@ _COUNT = re.compile(r"\b(\d+)[ ]+(failed|failures?|failing|errors?|passed|passin
 _NAMED = re.compile(
     r"\b(failed|failures?|fail|errors?|passed|pass)[:=][ ]*(\d+)\b|^# (fail|pass) (\d+)$", re.IGNORECASE | re.MULTILINE
 )
-_RUN = re.compile(r"\b(?:Ran (\d+) tests?|Tests run: (\d+))")
+_RAN, _RUN = re.compile(r"\bRan (\d+) tests?"), re.compile(r"\bTests run: (\d+)")
 _LINES = re.compile(r"^\s*(?:not ok\b|--- FAIL:)", re.MULTILINE)
+_UNLOADED = re.compile(
+    r"Failed to import test module|unittest\.loader\._FailedTest|\bERROR collecting |\berrors? during collection\b"
+    r"|Test suite failed to run|^Tests: +0 total|^ *Tests +no tests|\bFailed Suites\b"
+    r"|\[(?:build|setup) failed\]|^panic: |\bCOMPILATION ERROR\b|\bCompilation failed\b",
+    re.MULTILINE,
+)
+"""Messages of test runners about tests that do not run, because code does not load or ends all tests at once."""
+
+
+class _Counts(NamedTuple):
+    """The numbers in an output: messages about tests that do not run, errors, failures and passed tests."""
+
+    unloaded: float
+    errors: float
+    failures: float
+    passes: float | None
+
+
+_NO_SUMMARY = _Counts(math.inf, math.inf, math.inf, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,43 +57,50 @@ class Outcome:
         return self.exit_code == 0
 
     def is_better_than(self, other: Outcome) -> bool:
-        """Return whether the check passes, or fails strictly less by its runner's summary, and passes no less."""
+        """Return whether the check passes, or fails strictly less by its runner's summary, and passes no less.
+
+        Failures that are fewer only because fewer tests run do not count.
+        """
         if self.passed or other.passed:
             return self.passed and not other.passed
-        (errors, failures, passes), (other_errors, other_failures, other_passes) = self._counts(), other._counts()
-        fewer = (errors, failures) < (other_errors, other_failures)
-        return fewer and (passes is None or other_passes is None or passes >= other_passes)
+        now, before = self._counts(), other._counts()
+        if now[:3] >= before[:3] or (now.unloaded and before.unloaded == math.inf):
+            return False
+        if now.passes is None or before.passes is None:
+            return before.passes is None
+        return now.passes >= before.passes and now.passes + now.failures >= before.passes + before.failures
 
     @property
-    def rank(self) -> tuple[bool, float, float]:
+    def rank(self) -> tuple[bool, float, float, float]:
         """A key that sorts the best outcome first."""
-        errors, failures, _ = self._counts()
-        return not self.passed, errors, failures
+        return not self.passed, *self._counts()[:3]
 
     @property
     def summary(self) -> str:
         """The failure in a few words."""
         if self.exit_code is None:
             return "it does not end by itself"
-        errors, failures, _ = self._counts()
+        _, errors, failures, _ = self._counts()
         counts = [(failures, "failed"), (errors, "errors")]
         known = [f"{count:.0f} {word}" for count, word in counts if 0 < count < math.inf]
         return ", ".join([f"exit code {self.exit_code}", *known])
 
-    def _counts(self) -> tuple[float, float, float | None]:
-        """Return errors, failures and passed tests; without a summary infinite, the worst, and None."""
+    def _counts(self) -> _Counts:
+        """Return the numbers in the output; without any summary they are infinite, the worst."""
         matches = [(word, number) for number, word in _COUNT.findall(self.output)]
         matches += [(a or c, b or d) for a, b, c, d in _NAMED.findall(self.output)]
         counts = {"error": 0.0, "fail": 0.0, "pass": 0.0}
         for word, number in matches:
             counts[next(kind for kind in counts if word.lower().startswith(kind))] += int(number)
+        unloaded = len(_UNLOADED.findall(self.output))
         if not any(word.lower().startswith(("error", "fail")) for word, _ in matches):
             failures = len(_LINES.findall(self.output))
-            return (0.0, failures, None) if failures else (math.inf, math.inf, None)
+            return _Counts(unloaded, 0.0, failures, None) if failures or unloaded else _NO_SUMMARY
         passes = counts["pass"] if any(word.lower().startswith("pass") for word, _ in matches) else None
-        if runs := [int(a or b) for a, b in _RUN.findall(self.output)]:
-            passes = runs[-1] - counts["error"] - counts["fail"]
-        return counts["error"], counts["fail"], passes
+        ran, run = _RAN.findall(self.output), _RUN.findall(self.output)
+        if ran or run:  # Maven's last number is the sum of those before it
+            passes = sum(map(int, ran or run[-1:])) - counts["error"] - counts["fail"]
+        return _Counts(unloaded, counts["error"], counts["fail"], passes)
 
 
 def outcome_of(observation: CmdOutputObservation, output: str, seconds: float) -> Outcome:

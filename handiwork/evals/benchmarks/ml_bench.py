@@ -123,7 +123,8 @@ class MLBench(Benchmark):
             raise SandboxError(f"the sandbox did not unpack the repository: {unpacked.content.strip()}")
         done = await execute(instance, instance.row["output"], sandbox)
         if not has_run(done):
-            raise UnfitError(f"the reference answer does not run here: {done.output[-1500:].strip()}")
+            output = done.output[-1500:].strip()
+            raise UnfitError(f"the reference answer does not run here, but exits with {done.exit_code}: {output}")
 
     def instruction(self, instance: Instance) -> str:
         """Return the task, and the file to write the answer to."""

@@ -65,6 +65,16 @@ def read(out: Path) -> Matrix:
         raise ResultsError(f"{out / FILE} is no matrix of this version: {error}") from error
 
 
+async def check(matrix: Matrix, status: Callable[[str], None]) -> None:
+    """Plan every cell's run, so that what one lacks is known before the first is paid for; fetch the data.
+
+    Raises DataError, AgentNotFoundError, SandboxError.
+    """
+    for cell in matrix.cells:
+        benchmark, choice = registry.find(cell.conditions.benchmark), InstanceSelection(cell.limit)
+        await plan.new(benchmark, cell.conditions, choice, matrix.trials, status)
+
+
 async def planned(out: Path, matrix: Matrix, cell: MatrixCell, status: Callable[[str], None]) -> RunPlan:
     """Plan a cell's run, or to resume it, on the instances of the benchmark's other cells; write its manifest.
 

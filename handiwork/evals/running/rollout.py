@@ -212,10 +212,13 @@ class _GraderError(Exception):
 
 
 async def _grade(grading: Awaitable[T]) -> T:
-    """Return the benchmark's judgement of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
+    """Return the benchmark's judgement of a rollout.
+
+    Raises UnfitError, SandboxError, BrowserError, LLMError, _GraderError.
+    """
     try:
         return await grading
-    except (SandboxError, BrowserError, LLMError):
+    except (UnfitError, SandboxError, BrowserError, LLMError):
         raise
     except Exception:  # noqa: BLE001 - a scorer may be third-party code
         raise _GraderError(traceback.format_exc(limit=-5)) from None

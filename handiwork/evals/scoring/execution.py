@@ -6,6 +6,7 @@ import math
 import secrets
 import shlex
 import tempfile
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,8 +36,14 @@ LARGEST = 100_000_000
 LARGEST_LOG = 50_000_000
 """The bytes of the tests' output that are read, from its beginning."""
 
-_TIMED_OUT = frozenset({124, 137})
-"""Exit codes of ``timeout`` for a command that it ended."""
+_KILLED = 137
+"""The exit code of a command that SIGKILL ended."""
+
+_TIMED_OUT = frozenset({124, _KILLED})
+"""Exit codes of ``timeout`` for a command that it ended; another may have them by itself."""
+
+_EARLY = 0.99
+"""The part of a time limit after which it may have ended a command: two clocks need not agree."""
 
 
 async def run_code(files: Mapping[str, str], command: str, seconds: float) -> CmdOutputObservation:
@@ -75,22 +82,26 @@ def _limited(command: str, seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScriptOutput:
-    """The exit code of a script and its whole output, standard error included."""
+    """The exit code of a script, its whole output with standard error, and whether it was ended at its time limit."""
 
     exit_code: int
     output: str
+    timed_out: bool = False
 
-    @property
-    def timed_out(self) -> bool:
-        """Whether the script was ended at its time limit."""
-        return self.exit_code in _TIMED_OUT
+    def cut_short(self, seconds: float) -> str:
+        """Return how a script with this time limit was ended, as a predicate for a message; "" if it ended itself."""
+        if self.timed_out:
+            return f"took more than {seconds:g} s"
+        return "received SIGKILL, perhaps for lack of memory" if self.exit_code == _KILLED else ""
 
 
 async def run_script(sandbox: Sandbox, script: str, seconds: float) -> ScriptOutput:
     """Run a script in the workspace for at most ``seconds``. Raises SandboxError."""
     await write_file(sandbox, "/tmp/script.sh", script.encode())
     limited = f"timeout -k 10 {seconds:g} bash /tmp/script.sh < /dev/null > /tmp/output.log 2>&1"
+    began = time.monotonic()
     done = await command_in(sandbox, f"({limited})", seconds + GRACE)
+    took = time.monotonic() - began
     content = bytearray()
     async for piece in sandbox.download("/tmp/output.log"):
         content += piece
@@ -98,7 +109,8 @@ async def run_script(sandbox: Sandbox, script: str, seconds: float) -> ScriptOut
             break
     if done.exit_code is None:
         raise SandboxError("the sandbox did not end the tests")
-    return ScriptOutput(done.exit_code, content.decode(errors="replace"))
+    timed_out = done.exit_code in _TIMED_OUT and took >= _EARLY * seconds
+    return ScriptOutput(done.exit_code, content.decode(errors="replace"), timed_out)
 
 
 async def write_file(sandbox: Sandbox, path: str, content: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,31 +22,44 @@ from handiwork.evals.running.run import RunStoppedError
 class GraphRollouts:
     """Executes rollouts, ``workers`` at a time, each with a graph of its own, within a budget of ``cap`` USD.
 
-    ``model`` is the model that writes prompts; ``spent`` is USD, its calls included, as far as known.
+    ``model`` is the model that writes prompts; ``spent`` is USD, its calls included, as far as known. ``earlier`` is
+    the part of it that a training had spent before it was resumed.
     """
 
     def __init__(self, run_plan: RunPlan, workers: int, cap: float | None, folder: Path) -> None:
         self.instances: Sequence[Instance] = list(run_plan.instances.values())
         self._conditions, self._benchmark = run_plan.manifest.conditions, run_plan.benchmark
-        self._workers, self._cap, self._folder = workers, cap, folder
+        self._workers, self._cap, self._folder = workers, math.inf if cap is None else cap, folder
         self._turn = asyncio.Semaphore(workers)
-        self._count, self._spent = 0, 0.0
+        self._count, self._spent, self.earlier = 0, 0.0, 0.0
         self.model = SideModel(self._conditions.model, self._conditions.base_url)
 
     @property
     def spent(self) -> float:
         """USD so far."""
-        return self._spent + self.model.cost
+        return self.earlier + self._spent + self.model.cost
+
+    @property
+    def _remaining(self) -> float:
+        return self._cap - self.spent
 
     async def run(self, jobs: Sequence[tuple[Swarm, Instance]], trial: int = 1) -> list[FinishedRollout]:
         """Return the rollouts in the order of the jobs; those that were not measured have no score.
 
+        A rollout that its share of the budget stopped is repeated alone, with the whole remainder if that is larger.
         Raises RunStoppedError if the budget does not allow all of them, or if none was measured.
         """
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._roll_out(graph, instance, trial)) for graph, instance in jobs]
-        done = [task.result() for task in tasks]
-        if self._cap is not None and any(one.result.unpriced for one in done):
+            tasks = [group.create_task(self._in_turn(graph, instance, trial)) for graph, instance in jobs]
+        done: list[FinishedRollout] = []
+        for (graph, instance), task in zip(jobs, tasks, strict=True):
+            one, share = task.result()
+            if one.result.outcome == "stopped" and not one.result.unpriced and self._remaining > share:
+                one = await self._roll_out(graph, instance, trial, self._remaining)
+            done.append(one)
+            if one.result.outcome == "stopped":
+                break  # the training ends, so the others need no second attempt
+        if math.isfinite(self._cap) and any(one.result.unpriced for one in done):
             problem = f"the cost of {self._conditions.model} is not known, so --max-cost cannot be kept: leave it out"
             raise RunStoppedError(problem, failed=False)
         if any(one.result.outcome == "stopped" for one in done):
@@ -55,18 +69,23 @@ class GraphRollouts:
             raise RunStoppedError(f"no rollout was measured: {_why(done[-1].result)}", failed=True)
         return done
 
-    async def _roll_out(self, graph: Swarm, instance: Instance, trial: int) -> FinishedRollout:
+    async def _in_turn(self, graph: Swarm, instance: Instance, trial: int) -> tuple[FinishedRollout, float]:
+        """Return a rollout that had a worker's share of the remaining budget, and that share."""
         async with self._turn:
-            if self._cap is not None and self.spent >= self._cap:
-                return FinishedRollout(Result(id=instance.id, outcome="stopped"), "")
-            self._count += 1
-            file = self._folder / f"graph-{self._count}.json"
-            await asyncio.to_thread(save, graph, file)
-            budget = None if self._cap is None else (self._cap - self.spent) / self._workers
-            conditions = self._conditions.model_copy(update={"agent": str(file)})
-            done = await roll_out(conditions, self._benchmark, RolloutJob(instance, trial, budget), self._folder)
-            self._spent += done.result.cost + done.result.user_cost
-            return done
+            share = self._remaining / self._workers
+            return await self._roll_out(graph, instance, trial, share), share
+
+    async def _roll_out(self, graph: Swarm, instance: Instance, trial: int, budget: float) -> FinishedRollout:
+        if budget <= 0:
+            return FinishedRollout(Result(id=instance.id, outcome="stopped"), "")
+        self._count += 1
+        file = self._folder / f"graph-{self._count}.json"
+        await asyncio.to_thread(save, graph, file)
+        conditions = self._conditions.model_copy(update={"agent": str(file)})
+        job = RolloutJob(instance, trial, budget if math.isfinite(budget) else None)
+        done = await roll_out(conditions, self._benchmark, job, self._folder)
+        self._spent += done.result.spent
+        return done
 
 
 @asynccontextmanager
@@ -94,8 +113,9 @@ async def train_edges(
 
     Every graph gets the next instance; the instances are reshuffled when all have had their turn. The draws depend only
     on the seed and the iteration, so a saved swarm resumes as if it had not stopped. Rollouts that were not measured do
-    not count. Raises RunStoppedError.
+    not count, and the cost of the saved iterations counts towards the cap. Raises RunStoppedError.
     """
+    rollouts.earlier = sum(iteration.cost for iteration in swarm.training.iterations)
     while (number := len(swarm.training.iterations)) < iterations:
         random = Random(f"{seed} iteration {number}")
         samples = [draw(swarm, random) for _ in range(batch)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -30,7 +30,7 @@ class NodeRecord:
 
 @dataclass(frozen=True)
 class ImprovedSwarm:
-    """The swarm after the work on ``node``: its mean ``score`` over all instances, and the score ``before`` it."""
+    """The swarm after the work on ``node``: its mean ``score``, and the score ``before``, over measured instances."""
 
     swarm: Swarm
     node: str
@@ -41,31 +41,32 @@ class ImprovedSwarm:
 async def improve_instructions(swarm: Swarm, rollouts: GraphRollouts) -> AsyncGenerator[ImprovedSwarm]:
     """Yield the swarm after the work on each node of its most probable graph, in the graph's order.
 
-    A node keeps its prompt unless another has a higher mean score over all instances. The others are its instruction or
-    one that the model rewrites after its critique of MOST failures, with its examples or MOST of its outputs in
-    rollouts that succeeded. Costs three passes over the instances for each node. Raises RunStoppedError, LLMError.
+    A node keeps its prompt unless another has a higher mean score over the instances that both measured. The others are
+    its instruction or one that the model rewrites after its critique of MOST failures, with its examples or MOST of its
+    outputs in rollouts that succeeded. Costs three passes over the instances for each node. Raises RunStoppedError,
+    LLMError.
     """
     records = await _measure(swarm, rollouts)
     for name in swarm.most_probable().order():
-        node, before = swarm.node(name), _mean(records)
+        node, before = swarm.node(name), _mean(records.values())
         if not asks_model(node, swarm.strategy) or before == 1:
             continue
-        for candidate in await _candidates(node, swarm, records, rollouts):
+        for candidate in await _candidates(node, swarm, list(records.values()), rollouts):
             other = _with_node(swarm, candidate)
             measured = await _measure(other, rollouts)
-            if _mean(measured) > _mean(records):
+            if _is_better(measured, records):
                 swarm, records = other, measured
-        yield ImprovedSwarm(swarm, name, before, _mean(records))
+        yield ImprovedSwarm(swarm, name, before, _mean(records.values()))
 
 
-async def _measure(swarm: Swarm, rollouts: GraphRollouts) -> list[NodeRecord]:
-    """Return the rollouts of the most probable graph on all instances, without those that were not measured."""
+async def _measure(swarm: Swarm, rollouts: GraphRollouts) -> dict[str, NodeRecord]:
+    """Return the measured rollouts of the most probable graph by instance."""
     graph = swarm.most_probable()
-    return [
-        _record(one, one.result.score)
+    return {
+        one.result.id: _record(one, one.result.score)
         for one in await rollouts.run([(graph, instance) for instance in rollouts.instances])
         if one.result.score is not None
-    ]
+    }
 
 
 def _record(rollout: FinishedRollout, score: float) -> NodeRecord:
@@ -77,8 +78,15 @@ def _record(rollout: FinishedRollout, score: float) -> NodeRecord:
     return NodeRecord(state.task, texts, score)
 
 
-def _mean(records: Sequence[NodeRecord]) -> float:
-    return sum(record.score for record in records) / len(records)
+def _is_better(new: Mapping[str, NodeRecord], old: Mapping[str, NodeRecord]) -> bool:
+    """Return whether the mean score has risen over the instances that both measured, if there are any."""
+    both = new.keys() & old.keys()
+    return bool(both) and _mean(new[one] for one in both) > _mean(old[one] for one in both)
+
+
+def _mean(records: Iterable[NodeRecord]) -> float:
+    scores = [record.score for record in records]
+    return sum(scores) / len(scores)
 
 
 async def _candidates(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from handiwork.agents.repair.check import is_missing, is_protected, named_check, runner, runner_files
@@ -26,7 +30,7 @@ def test_the_check_that_a_task_names(text: str, expected: str | None) -> None:
     assert named_check(text) == expected
 
 
-UNITTEST = "import unittest\n"
+UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a(self): pass\n"
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,11 @@ UNITTEST = "import unittest\n"
         ({"tests/test_a.py": UNITTEST, "tests/__init__.py": ""}, "python3 -m unittest discover -s tests -t ."),
         ({"tests/test_a.py": "def test_a():\n    assert True\n"}, "python3 -m pytest -q"),
         ({"test_a.py": "from a import b\nassert b() == 1\n"}, "python3 test_a.py"),
+        ({"test_a.py": "from unittest.mock import Mock\n\n\ndef test_a(): ...\n"}, "python3 -m pytest -q"),
+        ({"test_a.py": UNITTEST, "test_b.py": "def test_b(): ...\n"}, "python3 -m pytest -q"),
+        ({"tests/constants.py": "A = 1\n", "tests/test_a.py": "def test_a(): ...\n"}, "python3 -m pytest -q"),
+        ({"tests/constants.py": "A = 1\n"}, "python3 -m pytest -q"),
+        ({"tests/helpers.py": "def f(): ...\n", "tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests"),
         ({"tests/run.sh": "exit 1\n"}, "sh tests/run.sh"),
         ({"a.test.js": ""}, "node --test"),
         ({"a.py": "", "README.md": ""}, None),
@@ -50,6 +59,34 @@ UNITTEST = "import unittest\n"
 def test_the_runner_that_a_project_has(files: dict[str, str], expected: str | None) -> None:
     listed = sorted(files)
     assert runner(listed, {path: files[path] for path in runner_files(listed)}) == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "packages", "commands"),
+    [
+        (["test_a.py", "tests/test_b.py"], ["tests"], 1),
+        (["test_a.py", "tests/test_b.py"], [], 2),
+        (["tests/api/test_a.py", "tests/core/test_b.py"], [], 2),
+        (["tests/api/test_a.py", "tests/core/test_b.py"], ["tests/api", "tests/core"], 1),
+        (["tests/api/test_a.py", "tests/core/test_b.py"], ["tests", "tests/api"], 2),
+        (["src/a/tests/test_a.py", "src/a/tests/more/test_b.py"], ["src/a", "src/a/tests", "src/a/tests/more"], 1),
+        (["a_test.py", "tests/test_b.py", "tests/TestC.py"], ["tests"], 1),
+        (["tests/a.py", "tests/b.py"], [], 1),
+    ],
+)
+def test_unittest_runs_the_tests_of_all_folders(
+    tmp_path: Path, tests: list[str], packages: list[str], commands: int
+) -> None:
+    files = {**dict.fromkeys(tests, UNITTEST), **{f"{package}/__init__.py": "" for package in packages}}
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    listed = sorted(files)
+    check = runner(listed, {path: files[path] for path in runner_files(listed)})
+    assert check is not None
+    ended = subprocess.run(check, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+    ran = re.findall(r"Ran (\d+) test", ended.stderr)
+    assert (len(ran), sum(map(int, ran))) == (commands, len(tests))
 
 
 @pytest.mark.parametrize(
@@ -93,6 +130,10 @@ TWO = "===== 2 failed, 3 passed in 0.1s ====="
         ("--- FAIL: TestA", "--- FAIL: TestA\n--- FAIL: TestB"),
         ("ok 1\nnot ok 2", "not ok 1\nnot ok 2"),
         ("1 failed", "no summary"),
+        ("2 errors", "ERROR collecting test_a.py\n1 error"),
+        ("--- FAIL: TestA\n--- FAIL: TestB", "--- FAIL: TestA\npanic: nil map"),
+        ("--- FAIL: TestA\n--- FAIL: TestB", "FAIL\ta [build failed]"),
+        ("FAIL\ta [build failed]", "FAIL\ta [setup failed]\nFAIL\tb [build failed]"),
     ],
 )
 def test_an_outcome_with_fewer_failures_is_better(better: str, worse: str) -> None:
@@ -102,8 +143,24 @@ def test_an_outcome_with_fewer_failures_is_better(better: str, worse: str) -> No
 
 @pytest.mark.parametrize(
     ("output", "other"),
-    [(TWO, TWO), ("a crash", "another crash"), ("# pass 0\n# fail 1", "# pass 3\n# fail 2")],
-    ids=["the same", "no summary", "fewer tests run"],
+    [
+        (TWO, TWO),
+        ("a crash", "another crash"),
+        ("# pass 0\n# fail 1", "# pass 3\n# fail 2"),
+        ("# pass 0\n# fail 1", "# pass 0\n# fail 2"),
+        ("1 failed", TWO),
+        ("ERROR: a (unittest.loader._FailedTest.a)\nRan 1 test\nFAILED (errors=1)", "Ran 3 tests\nFAILED (errors=3)"),
+        ("1 error", "Tests run: 3, Failures: 0, Errors: 3"),
+        ("Test suite failed to run\nTest Suites: 1 failed\nTests:       0 total", "Tests:       3 failed, 3 total"),
+        ("Test Files  1 failed (1)\n     Tests  no tests", "Test Files  1 failed (1)\n     Tests  3 failed (3)"),
+        ("--- FAIL: TestA\nFAIL\tb [build failed]", "--- FAIL: TestA\n--- FAIL: TestB"),
+        ("panic: nil map", "a crash"),
+        ("Ran 5 tests\nFAILED (failures=1)", "Ran 5 tests\nOK\nRan 3 tests\nFAILED (failures=2)"),
+    ],
+    ids=[
+        *("the same", "no summary", "fewer pass", "fewer tests run", "no passes", "unittest", "java", "jest", "vitest"),
+        *("go", "nothing loads", "two runs"),
+    ],
 )
 def test_an_outcome_that_fails_no_less_is_not_better(output: str, other: str) -> None:
     assert not Outcome(1, output).is_better_than(Outcome(1, other))

@@ -32,8 +32,19 @@ CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
         ("bool f(vector<int> n){\n    for (int i = 0; i < 3; i++)\n        g(i);\n}\n", {"f": (0, 3)}),
         ("class M {\n    static int f(int x) throws E {\n        return x;\n    }\n}\n", {"M.f": (1, 3)}),
         ("f() {\n    echo\n}\nfunction g {\n  echo\n}\n", {"f": (0, 2), "g": (3, 5)}),
+        (
+            "int f(int a)\n{\n#ifdef A\n    a++;\n#endif\nout:\n    return a;\n}\n#define B\nint g(void)\n{\n}\n",
+            {"f": (0, 7), "g": (9, 11)},
+        ),
+        (
+            'def f():\n    x = """\na\n\nb\n"""\n    return x\n\ny = 1\ndef g():\n    return \'"""\'\n\ny = 1\n',
+            {"f": (0, 6), "g": (9, 10)},
+        ),
     ],
-    ids=["python", "methods", "one line", "javascript", "class", "go", "rust", "ruby", "c", "c++", "java", "shell"],
+    ids=[
+        *("python", "methods", "one line", "javascript", "class", "go", "rust", "ruby", "c", "c++", "java", "shell"),
+        *("directives and labels", "strings"),
+    ],
 )
 def test_where_functions_begin_and_end(text: str, expected: dict[str, tuple[int, int]]) -> None:
     assert {name: (lines.first, lines.last) for name, lines in functions(text).items()} == expected
@@ -84,6 +95,12 @@ def test_the_outline_of_a_function_is_its_signature_and_docstring(function: str,
 def test_the_new_lines_take_the_indentation_of_the_old(new: str) -> None:
     after = replaced(CODE, choices(CODE)["if x:"], new)
     assert after.splitlines()[1:3] == ["    if x > 0:", "        y = 2"]
+
+
+def test_a_method_with_text_at_the_margin_stays_as_it_is_written() -> None:
+    text = 'class A:\n    def f(self):\n        return """\na\n"""\n\n    b = 1\n'
+    method = functions(text)["A.f"]
+    assert replaced(text, method, method.text.replace("a", "c")) == text.replace("\na\n", "\nc\n")
 
 
 def test_a_line_that_recurs_is_offered_with_the_one_after_it() -> None:

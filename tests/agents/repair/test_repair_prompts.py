@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 import pytest
+from pydantic import JsonValue
 
 from handiwork.agents.base import Step
 from handiwork.agents.repair.agent import RepairAgent
+from handiwork.agents.repair.edits import TextEdit, applied
 from handiwork.agents.repair.files import LIST
 from handiwork.agents.state import State
 from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
@@ -127,6 +130,35 @@ async def test_a_constant_that_the_suspected_function_uses_is_a_suspect_too() ->
     assert child[1]["task"] == "rewrite RATES in rates.py"
     assert child[1]["edits"] == [{"path": "rates.py", "old": "    'child': 50,\n", "new": "    'child': 5,\n"}]
     assert any("Repair the constant RATES of rates.py" in shown(request) for request in llm.requests)
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "line", "function"),
+    [
+        ("a.go", "package a\n", 'import "b"', "func f() int {\n\treturn 0\n}"),
+        ("a.php", "<?php\ndeclare(strict_types=1);\nnamespace A;\n", "use B\\c;", "function f() {\n    return 0;\n}"),
+        ("a.py", "#!/usr/bin/env python3\n", "import b", "def f():\n    return 0"),
+        (
+            "a.py",
+            '"""Doc."""\n\nfrom __future__ import (\n    annotations,\n)\n',
+            "import b",
+            "def f():\n    return 0",
+        ),
+    ],
+)
+async def test_an_import_follows_the_head_of_its_file(path: str, head: str, line: str, function: str) -> None:
+    text = f"{head}\n{function}\n"
+    state = state_of(
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, f"{path}\n", 0),
+        *ran(CHECK, f"{path}:5: f is wrong\n1 failed", 1),
+        *file_read(path, text),
+    )
+    changed = function.replace("0", "c()")
+    action, _ = await step(state, f"```\n{line}\n\n{changed}\n```", *["no"] * 30)
+    assert isinstance(action, ForkAction)
+    edits = [TextEdit.model_validate(edit) for edit in cast("list[JsonValue]", action.children[0][1]["edits"])]
+    assert applied({path: text}, edits) == {path: f"{head}{line}\n\n{changed}\n"}
 
 
 async def test_the_model_chooses_among_many_functions() -> None:

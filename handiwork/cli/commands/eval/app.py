@@ -36,6 +36,14 @@ RayAddress = Annotated[
 Data = Annotated[
     Path | None, typer.Option(help="The folder with the upstream files; downloaded by default.", resolve_path=True)
 ]
+AllData = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        help="The folder with a folder of upstream files for each benchmark; downloaded by default.",
+        resolve_path=True,
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option(help="The new run's folder; by default a new one below evals/.", resolve_path=True)
 ]
@@ -156,6 +164,7 @@ def matrix(
     base_url: EvalBaseURL = None,
     protocol: Protocol = None,
     user_model: UserModel = None,
+    data: AllData = None,
     trials: Trials = 1,
     temperature: Temperature = None,
     workers: Workers = 1,
@@ -188,7 +197,9 @@ def matrix(
         return matrices.resume(resume, max_cost, workers, as_json)
     flags: dict[str, Any] = {"model": model, "base_url": base_url, "protocol": protocol}
     flags["max_iterations"] = max_iterations
-    request = matrices.MatrixRequest(agents or "", benchmarks or "", trials, user_model, temperature, deadline, out)
+    request = matrices.MatrixRequest(
+        agents or "", benchmarks or "", data, trials, user_model, temperature, deadline, out
+    )
     return matrices.run(request, flags, max_cost, workers, as_json)
 
 
@@ -216,14 +227,18 @@ def compare(first: Folder, second: Folder, as_json: AsJson = False) -> None:
 @command(app)
 def reproduce(
     folder: Folder,
+    data: Data = None,
     out: Out = None,
     workers: Workers = 1,
     engine: EngineName = "local",
     ray_address: RayAddress = None,
     as_json: AsJson = False,
 ) -> Exit:
-    """Repeat a run under the conditions of its manifest, report differences in the setup, and compare the results."""
+    """Repeat a run under the conditions of its manifest, report differences in the setup, and compare the results.
+
+    The data are those in the folder of the manifest; if it is no longer there, they are found as for a new run.
+    """
 
     from handiwork.cli.commands.eval import commands as evaluate
 
-    return evaluate.reproduce(folder, out, evaluate.execution_of(engine, ray_address, workers), as_json)
+    return evaluate.reproduce(folder, data, out, evaluate.execution_of(engine, ray_address, workers), as_json)

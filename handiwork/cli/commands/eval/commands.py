@@ -269,12 +269,18 @@ def _print_tables(console: Console, report_tables: Sequence[Table]) -> None:
         console.print(grid)
 
 
-def reproduce(folder: Path, out: Path | None, execution: Execution, as_json: bool) -> Exit:
-    """Repeat the run of a folder, and compare. Raises ResultsError, DataError."""
+def reproduce(folder: Path, data_folder: Path | None, out: Path | None, execution: Execution, as_json: bool) -> Exit:
+    """Repeat the run of a folder, and compare. Raises ResultsError, DataError, SandboxError.
+
+    The data are in ``data_folder``; None means the run's own folder, or where a new run finds them if that is gone.
+    """
     then = manifest.read(folder)
     selection = InstanceSelection(ids=then.instances)
     benchmark = registry.find(then.conditions.benchmark)
-    run_plan = asyncio.run(plan.new(benchmark, then.conditions, selection, then.trials, say))
+    if data_folder is None and Path(then.conditions.data).is_dir():
+        data_folder = Path(then.conditions.data)
+    conditions = then.conditions.model_copy(update={"data": str(data_folder or "")})
+    run_plan = asyncio.run(plan.new(benchmark, conditions, selection, then.trials, say))
     for difference in manifest.differences(then, run_plan.manifest):
         say(f"{difference} differs from {folder}")
     new = _new_folder(run_plan, out)

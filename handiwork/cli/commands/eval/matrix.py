@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from handiwork.agents.registry import CONFIGURED
+from handiwork.agents.registry import CONFIGURED, AgentNotFoundError
 from handiwork.agents.registry import find as find_agent
 from handiwork.cli.commands.eval import commands
 from handiwork.cli.commands.eval.commands import EvalRequest
 from handiwork.cli.errors import say
-from handiwork.errors import Exit
+from handiwork.errors import Exit, SandboxError
 from handiwork.evals import registry
+from handiwork.evals.benchmark import DataError
 from handiwork.evals.reporting import matrix as matrix_reports
 from handiwork.evals.reporting import report as reports
 from handiwork.evals.reporting.matrix import MeasuredCell
@@ -31,10 +32,14 @@ from handiwork.settings import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class MatrixRequest:
-    """The arguments of ``handiwork eval matrix``: ``agents`` and ``benchmarks`` are lists separated by commas."""
+    """The arguments of ``handiwork eval matrix``: ``agents`` and ``benchmarks`` are lists separated by commas.
+
+    ``data`` is the data folder of every cell.
+    """
 
     agents: str
     benchmarks: str
+    data: Path | None
     trials: int
     user_model: str | None
     temperature: float | None
@@ -51,22 +56,28 @@ def run(request: MatrixRequest, flags: Mapping[str, Any], cost: float | None, wo
     out = request.out or Path.cwd() / "evals" / f"matrix-{utc_now():%Y%m%d-%H%M%S}"
     if (out / matrices.FILE).exists():
         raise SettingsError(f"{out} already has a matrix: resume it with --resume {out}, or name another folder")
+    asyncio.run(matrices.check(matrix, say))
     out.mkdir(parents=True, exist_ok=True)
     matrices.write(out, matrix)
     return _execute(out, matrix, cost, workers, as_json)
 
 
 def resume(out: Path, cost: float | None, workers: int, as_json: bool) -> Exit:
-    """Resume the matrix in a folder. Raises ResultsError, DataError, SandboxError."""
+    """Resume the matrix in a folder. Raises ResultsError."""
     return _execute(out, matrices.read(out), cost, workers, as_json)
 
 
 def _execute(out: Path, matrix: Matrix, cost: float | None, workers: int, as_json: bool) -> Exit:
-    """Run the cells one after the other and report their results, even if the matrix stops early."""
+    """Run the cells one after the other and report their results, even if one cannot run or the matrix stops early."""
     execution, code = commands.execution_of("local", None, workers), Exit.FINISHED
     for cell in matrix.cells:
         folder = out / cell.folder
-        run_plan = asyncio.run(matrices.planned(out, matrix, cell, say))
+        try:
+            run_plan = asyncio.run(matrices.planned(out, matrix, cell, say))
+        except (DataError, SandboxError, AgentNotFoundError) as error:
+            say(f"{cell.agent} on {cell.benchmark} cannot run: {error}")
+            code = Exit.INFRASTRUCTURE
+            continue
         others = sum(Results(out / one.folder).spent for one in matrix.cells if one != cell)
         caps = Caps(cost=None if cost is None else max(cost - others, 0.0))
         cell_code = commands.execute(folder, run_plan, caps, execution)
@@ -108,7 +119,7 @@ def _cells(request: MatrixRequest, flags: Mapping[str, Any]) -> list[MatrixCell]
             asked = EvalRequest(
                 benchmark=name,
                 split=split,
-                data=None,
+                data=request.data,
                 limit=limit,
                 ids=None,
                 trials=request.trials,

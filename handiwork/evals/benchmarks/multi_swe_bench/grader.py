@@ -53,9 +53,8 @@ async def grade(row: Mapping[str, Any], patch: str, seconds: float = SECONDS) ->
         await sandbox.start()
         await write_file(sandbox, f"{HOME}/fix.patch", patch.encode())
         tests = await run_script(sandbox, f"cd {HOME}; bash {HOME}/fix-run.sh\n", seconds)
-    if tests.timed_out:
-        why = f"the tests took more than {seconds:g} s"
-        return Grade(resolved=False, version=PACKAGE, why=why, doubtful=True, log=tests.output)
+    if how := tests.cut_short(seconds):
+        return Grade(resolved=False, version=PACKAGE, why=f"the tests {how}", doubtful=True, log=tests.output)
     return await asyncio.to_thread(grade_log, row, tests)
 
 

@@ -66,22 +66,16 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
                 log=put_back.output,
             )
         tests = await run_script(sandbox, f"{subject.recipe.test_command}\n", seconds)
-    if tests.timed_out:
-        return Grade(
-            resolved=False,
-            version=PACKAGE,
-            why=f"the tests took more than {seconds:g} s",
-            doubtful=True,
-            log=tests.output,
-        )
+    if how := tests.cut_short(seconds):
+        return Grade(resolved=False, version=PACKAGE, why=f"the tests {how}", doubtful=True, log=tests.output)
     return await asyncio.to_thread(_official_grade, row, subject.recipe.parser, tests)
 
 
 async def _run_git(sandbox: Sandbox, script: str) -> ScriptOutput:
     """Run a script that applies patches: unlike tests, it takes long only on a machine that is too busy."""
     done = await run_script(sandbox, script, _GIT_SECONDS)
-    if done.timed_out:
-        raise SandboxError(f"git took more than {_GIT_SECONDS:g} s to apply a patch: {done.output[-500:]}")
+    if how := done.cut_short(_GIT_SECONDS):
+        raise SandboxError(f"git {how}, when it applied a patch: {done.output[-500:]}")
     return done
 
 

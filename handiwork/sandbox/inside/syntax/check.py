@@ -89,8 +89,30 @@ _MAX_VISITED = 20_000  # nodes of a tree
 _SHOWN = 60  # characters of a line in a message
 _PYTHON_TIMEOUT, _BASH_TIMEOUT = 3.0, 2.0
 
-_SINCE_ALWAYS = ("Missing parentheses", "cannot assign", "expected an indented", "positional argument follows")
-"""The beginnings of messages that no newer Python withdraws."""
+_SINCE_ALWAYS = re.compile(
+    r"IndentationError|TabError|Python cannot|Missing parentheses|cannot (?:assign|delete)|expected an indented"
+    r"|expected 'except' or 'finally'|cannot have both 'except'|positional (?:argument|patterns) follow"
+    r"|non-default argument|parameter without a default|iterable argument unpacking|arguments cannot follow"
+    r"|(?:Function|Lambda expression) parameters cannot|named arguments must|(?:\*|/) (?:argument )?may appear"
+    r"|/ must be ahead|Generator expression must|trailing comma not|f-string: invalid conversion|'tuple' is an illegal"
+)
+"""The beginnings of messages that no newer Python withdraws; the grammar knows few of these rules."""
+
+_LITERAL = re.compile(
+    r"\((?:unicode|value) error\)|bytes can only|cannot mix bytes|leading zeros|invalid non-printable"
+    r"|invalid (?:decimal|hexadecimal|octal|binary) literal"
+)
+"""The beginnings of messages about literals, which count since always outside of f-strings."""
+
+_FORMATTED = re.compile(rb"\b(?:[ft]r?|r[ft])['\"]", re.IGNORECASE)
+_OLDEST = re.compile(
+    rb"\s*(?:raise\s+[\w.]+(?:\([^()]*\))?\s*,"
+    rb"|except\s+[\w.]+(?:\s*,\s*[\w.]+)+\s+as\s|except\s*\([^()]*\)\s*,)"
+)
+"""A line with syntax of Python 2 that the grammar accepts."""
+
+_CAUGHT = re.compile(rb"\s*except\s+[\w.]+\s*,\s*([a-z_]\w*)\s*:")
+"""Python 2's name of an exception, or since Python 3.14 a second exception."""
 
 _NEWEST = re.compile(rb"\s*(?:(?:class|(?:async\s+)?def|type)\s+\w+\s*\[|lazy\s+(?:import|from)\s)")
 """A line with syntax of Python 3.12 to 3.15 that the grammar may not know yet."""
@@ -195,10 +217,13 @@ def is_newer_python(problem: SyntaxProblem, source: bytes, pythons: Pythons = no
 
     The grammar decides, as it knows the newest syntax but not every rule; without it the first newer interpreter does.
     """
-    if problem.message.startswith(("IndentationError", "TabError", "Python cannot", *_SINCE_ALWAYS)) or _parses(source):
-        return False
     lines = source.split(b"\n")
-    if 1 <= problem.line <= len(lines) and _NEWEST.match(lines[problem.line - 1]):
+    line = lines[problem.line - 1] if 1 <= problem.line <= len(lines) else b""
+    if _SINCE_ALWAYS.match(problem.message) or _is_old_python(line, source) or _parses(source):
+        return False
+    if _LITERAL.match(problem.message) and not _FORMATTED.search(line):
+        return False
+    if _NEWEST.match(line):
         return True
     has_grammar = parser_of("python") is not None or LIBRARIES in os.environ
     if has_grammar and not tree_problems("python", source):
@@ -213,6 +238,16 @@ def is_newer_python(problem: SyntaxProblem, source: bytes, pythons: Pythons = no
         if verdict.stdout:
             return verdict.stdout.startswith(b"right")
     return False
+
+
+def _is_old_python(line: bytes, source: bytes) -> bool:
+    """Return whether a wrong line is Python 2's; a second exception after a comma is a name that the file binds."""
+    caught = _CAUGHT.match(line)
+    if caught is None:
+        return _OLDEST.match(line) is not None
+    name = re.escape(caught[1])
+    bound = rb"\b(?:import|class|def|as|for)\b[^\n]*\b" + name + rb"\b|^\s*" + name + rb"\s*[=,:]"
+    return re.search(bound, source, re.MULTILINE) is None
 
 
 def _parses(source: bytes) -> bool:
@@ -322,7 +357,8 @@ def _bash_problems(source: bytes) -> list[SyntaxProblem]:
     bash = shutil.which("bash")
     if bash is None:
         return tree_problems("bash", source)
-    command = [bash, "--norc", "--noprofile", "-n", "/dev/stdin"]
+    options = ["-O", "extglob"] if b"extglob" in source else []
+    command = [bash, "--norc", "--noprofile", *options, "-n", "/dev/stdin"]
     try:
         ended = subprocess.run(
             command, input=source, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=_BASH_TIMEOUT, check=False
