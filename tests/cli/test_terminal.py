@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import subprocess
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,8 +95,9 @@ def test_ctrl_c_interrupts_and_a_message_goes_on(program: Program) -> None:
     assert stopped["status"] == "interrupted"
 
 
-def test_a_run_under_nohup_outlives_its_terminal(program: Program) -> None:
-    model = program.script(bash("echo star''ted; sleep 2; echo rea''dy"), finish("Went on."))
+def test_a_run_under_nohup_outlives_its_terminal(program: Program, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    model = program.script(bash(f"touch {begun}; sleep 2; echo rea''dy"), finish("Went on."))
     run = subprocess.Popen(
         ["nohup", HANDIWORK, "run", "greet", "--model", model, "--sandbox", "none"],
         cwd=program.workspace,
@@ -104,9 +107,9 @@ def test_a_run_under_nohup_outlives_its_terminal(program: Program) -> None:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    assert run.stdout is not None
-    while "started" not in run.stdout.readline():
+    while not begun.exists():
         assert run.poll() is None
+        time.sleep(0.02)
     run.send_signal(signal.SIGHUP)
     rest = run.communicate(timeout=PATIENCE)[0]
     assert (run.returncode, "ready" in rest, "Went on." in rest) == (0, True, True), rest
