@@ -156,7 +156,7 @@ async def test_answers_without_content_cost_what_they_cost(served: Served) -> No
     session = await served.session(empty, finish("Done."))
     state = await session.run("go")
     assert state.agent_state == "finished"
-    assert (state.usage.input, state.usage.output) >= (1000, 2000)
+    assert state.usage.total >= 3000
     served.plan(empty, empty)
     spent = state.usage.total
     failed = await session.run("once more")

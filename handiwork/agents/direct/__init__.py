@@ -11,6 +11,7 @@ from handiwork.agents.base import Agent, Step
 from handiwork.agents.direct.reply import DirectReply, parse
 from handiwork.agents.history import History
 from handiwork.agents.prompts import render
+from handiwork.agents.protocols.ask import is_cut
 from handiwork.agents.rendering import observation_text, shorten
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction, MessageAction
@@ -81,7 +82,7 @@ class DirectAgent(Agent):
 def _action(reply: DirectReply, completion: Completion) -> Action:
     """Return the action of a reply: its script, its refusal, or its answer. Half a script does not run."""
     if reply.script:
-        if completion.finish_reason == "length" and not completion.content.rstrip().endswith("```"):
+        if is_cut(completion, blocks=True):
             return AgentRejectAction(outputs={"reason": CUT, "message": f"{reply.text}\n\n{CUT}".strip()})
         command = f"bash -c {shlex.quote(reply.script)} < /dev/null"
         return CmdRunAction(command=command, thought=reply.text, timeout=SECONDS)

@@ -110,15 +110,20 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
     return [action.with_fields(completion=completion.event or None) for action in actions]
 
 
-def check_closed(completion: Completion, *, blocks: bool) -> None:
-    """Raise MalformedReplyError if the text was cut inside a call: half a command or file must not take effect.
+def is_cut(completion: Completion, *, blocks: bool) -> bool:
+    """Return whether the text was cut inside a call: in tags, or in a fenced block if calls may be ``blocks``.
 
-    Calls stand in fenced ``blocks`` or in tags. Models that stop by themselves often leave the last fence or tag out.
+    Models that stop by themselves often leave the last fence or tag out.
     """
     if completion.finish_reason != "length" or completion.tool_calls:
-        return
+        return False
     text = completion.content.rstrip()
-    if has_open_call(text) or (blocks and not text.endswith("```")):
+    return has_open_call(text) or (blocks and not text.endswith("```"))
+
+
+def check_closed(completion: Completion, *, blocks: bool) -> None:
+    """Raise MalformedReplyError if the text was cut inside a call: half a command or file must not take effect."""
+    if is_cut(completion, blocks=blocks):
         raise MalformedReplyError("Nothing was done: the last call has no end.")
 
 
