@@ -13,6 +13,7 @@ from handiwork.events.action import (
     AddTaskAction,
     AgentFinishAction,
     CmdRunAction,
+    FileEditAction,
     FileReadAction,
     FileWriteAction,
     MessageAction,
@@ -25,6 +26,7 @@ from tests.agents.states import reply, state_of, task
 
 RUN = "I run it.\n\n```bash\npython3 a.py\n```"
 READ = "I look.\n\n```read a.py\n```"
+EDIT = "I mend it.\n\n```edit a.py\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```"
 END = "It works.\n\n```finish\ndone\n```"
 
 
@@ -157,6 +159,17 @@ async def test_small_files_are_written_whole_and_large_ones_edited() -> None:
     await step(large, *began("a.py", shown=False))
     assert ('"```edit"' in small.asked[0][0], "```edit PATH" in small.prompts[0]) == (False, False)
     assert ('"```edit"' in large.asked[0][0], "```edit PATH" in large.prompts[0]) == (True, True)
+
+
+async def test_an_agent_that_cannot_write_files_edits_small_ones() -> None:
+    class EditingAgent(CodeActAgent):
+        toolbox = tuple(tool for tool in CodeActAgent.toolbox if tool.name in ("bash", "edit", "finish"))
+
+    llm = Small(EDIT)
+    action = await EditingAgent(llm).step(state_of(*began("a.py")))
+    assert isinstance(action, list)
+    assert isinstance(action[0], FileEditAction)
+    assert '"```edit"' in llm.asked[0][0]
 
 
 async def test_tools_without_anything_to_act_on_are_not_offered() -> None:

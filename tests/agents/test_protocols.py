@@ -280,6 +280,7 @@ class TestText:
         [
             ("bash\nwrite a.ini\n[http]\ntimeout = 5", "write a.ini\n[http]\ntimeout = 5"),
             ("bash\nfinish\nIt is done.", "finish\nIt is done."),
+            ("bash\nfinish It is done.", "finish\nIt is done."),
             ("bash\nread src/a.py", "read src/a.py"),
             ("ipython\nbrowse tanks.html", "browse tanks.html"),
         ],
@@ -288,11 +289,19 @@ class TestText:
         actions = [self.acts(f"```{text}\n```")[0].model_dump(exclude={"timestamp"}) for text in (block, call)]
         assert actions[0] == actions[1]
 
-    @pytest.mark.parametrize("command", ["write a.ini", "write a b\nc", "read line", "read a.py\nls", "finish", "jobs"])
+    @pytest.mark.parametrize("command", ["write a.ini", "write a b\nc", "read line", "read a.py\nls", "jobs", "bash"])
     def test_other_commands_are_commands(self, command: str) -> None:
         (run,) = self.acts(f"```bash\n{command}\n```")
         assert isinstance(run, CmdRunAction)
         assert run.command == command
+
+    def test_the_name_of_a_tool_alone_is_no_command(self) -> None:
+        for runner in ("bash", "ipython"):
+            with pytest.raises(MalformedReplyError, match="`finish` is no command"):
+                self.acts(f"```{runner}\nfinish\n```")
+        (end,) = self.acts("```finish\nreject\n```")
+        assert isinstance(end, AgentFinishAction)
+        assert end.outputs["message"] == "reject"
 
     def test_the_grammar_has_the_values_that_an_argument_may_have(self) -> None:
         arguments = parameters(["size"], size={"enum": [1, "very large"]}, quiet=("boolean", "No output."))

@@ -35,9 +35,9 @@ _OTHER_FIELDS = set(Action.model_fields)
 def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
     """Return the tools with something to act on.
 
-    The tools for background jobs, cut outputs and the plan are left out while there are none. So are `edit` and
-    `search_code` if the overview shows all files: models rewrite small files more reliably than they edit them, and
-    have all of the code before them.
+    The tools for background jobs, cut outputs and the plan are left out while there are none. So are `edit`, if there
+    is `write`, and `search_code` if the overview shows all files: models rewrite small files more reliably than they
+    edit them, and have all of the code before them.
     """
     idle: set[str] = set()
     if not any(isinstance(action, CmdRunAction) and action.background for action, _ in state.history):
@@ -48,7 +48,8 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
         idle.add("modify_task")
     overview = overview_of(state)
     if overview is not None and len(overview.shown) == overview.files:
-        idle |= {"edit", "search_code"}
+        idle.add("search_code")
+        idle |= {"edit"} if any(tool.name == "write" for tool in tools) else set()
     return _without(tools, idle)
 
 

@@ -69,9 +69,11 @@ notes.txt:
 ```
 Buy milk, call Anne.
 Mow the lawn.
-```
-
-Does notes.txt name milk?"""
+```"""
+_VERDICT = ("Does notes.txt name milk?", "Yes: buy milk.")
+_VERDICT_OF_COUNT = ("Does it have nine words?", "No: seven words.")
+_SUMMARY = ("What is in notes.txt?", "notes.txt has two things to do: buy milk and call Anne, and mow the lawn.")
+_COUNTED = ("How long is it?", "notes.txt has seven words in two lines.")
 _COUNT = {
     "bash": {"command": "wc -w notes.txt"},
     "ipython": {"code": 'print(len(open("notes.txt").read().split()))'},
@@ -117,19 +119,23 @@ def has_example(tools: Sequence[ActionTool]) -> bool:
 
 
 def _micro_example(tools: Sequence[ActionTool]) -> Iterator[tuple[str, ExampleReply]]:
-    """Yield what is said and replied: an answer from the shown text, then an edit, or an answer by a command."""
+    """Yield what is said and replied: an edit, or an answer from the shown text and one by a command."""
     names = {tool.name for tool in tools}
     finish = next((tool for tool in tools if tool.name == "finish"), None)
     code = next((name for name in _COUNT if name in names), None)
     if finish is None or (code is None and "edit" not in names):
         return
-    yield _NOTES, ("notes.txt says it.", "finish", _outputs(finish, "Yes: buy milk.", is_true=True))
     if "edit" in names:
-        yield "It is Ann, not Anne.", ("I replace the name and leave the rest.", "edit", _EDIT)
+        # An example that first answers a question teaches a small model to answer instead of editing.
+        yield f"{_NOTES}\n\nIt is Ann, not Anne.", ("I replace the name and leave the rest.", "edit", _EDIT)
         yield "notes.txt is changed.", ("That was all.", "finish", _outputs(finish, "Anne is Ann now.", is_true=True))
     elif code is not None:
-        yield "Does it have nine words?", ("I let a command count them.", code, _COUNT[code])
-        yield "7\n[exit code 0]", ("It counted seven.", "finish", _outputs(finish, "No: seven words.", is_true=False))
+        verdict = any(spec.get("type") == "boolean" for spec in finish.tool.parameters["properties"].values())
+        question, answer = _VERDICT if verdict else _SUMMARY
+        yield f"{_NOTES}\n\n{question}", ("The file above says it.", "finish", _outputs(finish, answer, is_true=True))
+        question, answer = _VERDICT_OF_COUNT if verdict else _COUNTED
+        yield question, ("I let a command count them.", code, _COUNT[code])
+        yield "7\n[exit code 0]", ("It counted seven.", "finish", _outputs(finish, answer, is_true=False))
 
 
 def _outputs(finish: ActionTool, text: str, *, is_true: bool) -> dict[str, Any]:

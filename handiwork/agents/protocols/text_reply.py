@@ -32,6 +32,13 @@ PLACEHOLDER = (
     "Nothing was done: {word} in the form of a block stands for the {name} itself. Write the block again with it."
 )
 
+NO_COMMAND = (
+    "Nothing was done: `{name}` is no command. Begin a block with ```{name}, and put the {body} between its fences."
+)
+
+_RUNNERS = ("bash", "ipython")
+"""Tools whose names are programs too."""
+
 _BEGIN = "You act by fenced blocks in your reply. The first word after the fence names the tool; options follow it:"
 
 _FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^`]*?)[ \t]*")
@@ -175,11 +182,18 @@ def _inner(tool: ActionTool, head: str, body: str, tools: Mapping[str, ActionToo
     """Return the block of another tool that a block of bash or ipython holds without its fence, else the block itself.
 
     Models write "write PATH" and a text as if it were a command, and "browse URL" as if it were a line of Python.
+    Raises MalformedReplyError for the name alone of a tool that takes a text, like "finish".
     """
     first, _, text = body.strip("\n").partition("\n")
     word, *arguments = first.split() or [""]
     other = tools.get(word)
-    if other is None or len(arguments) != len(_positional(other)):
+    if other is None or tool.name not in _RUNNERS:
+        return tool, head, body
+    if isinstance(other.body, str) and not _positional(other) and other.name not in _RUNNERS:
+        if not (text := body.strip().removeprefix(word).strip()):
+            raise MalformedReplyError(NO_COMMAND.format(name=word, body=other.body))
+        return (other, "", text) if tool.name == "bash" else (tool, head, body)
+    if len(arguments) != len(_positional(other)):
         return tool, head, body
     if other.body is None:
         # bash's own `read` takes the name of a variable; in Python two words in a row are an error.

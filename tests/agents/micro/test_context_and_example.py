@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import ANY
 
 import pytest
 
@@ -16,7 +17,7 @@ from handiwork.agents.protocols import JSON
 from handiwork.agents.protocols.base import ReplyProtocol
 from handiwork.agents.protocols.text_reply import TextProtocol
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, CmdRunAction
+from handiwork.events.action import AgentFinishAction, CmdRunAction, FileEditAction
 from handiwork.events.base import Action
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
@@ -63,8 +64,9 @@ def test_the_replies_of_the_example_call_the_agents_own_tools(keys: str, protoco
     calls = [call for reply in replies for call in protocol.read(reply, (), tools).calls]
     by_name = {tool.name: tool for tool in tools}
     actions = [by_name[call.name].make(json.loads(call.arguments)) for call in calls]
-    assert len(actions) == len(replies) == 3
-    assert [type(action) for action in (actions[0], actions[2])] == [AgentFinishAction] * 2
+    assert len(actions) == len(replies)
+    kinds = [type(action) for action in actions]
+    assert kinds in ([FileEditAction, AgentFinishAction], [AgentFinishAction, ANY, AgentFinishAction])
 
 
 def test_an_agent_that_only_reads_has_no_example() -> None:
