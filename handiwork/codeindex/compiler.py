@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
 
 import tantivy
 from tantivy import Occur, Query
@@ -19,7 +20,16 @@ STEMMED, PLAIN = "handiwork_stemmed", "handiwork_plain"
 CODE = 50_000
 """Maximum characters of a block's code that the index keeps; the rest is cut off."""
 
-_LONGEST_WORD = 255
+Matching = Literal["exact", "prefixes", "nearest"]
+MATCHINGS: tuple[Matching, ...] = get_args(Matching)
+"""What a word matches: itself, also identifiers that begin with it, or each of its sub-words in any field.
+
+"nearest" needs one of all words in a block, as the model of a search often guesses a name that is not quite right.
+"""
+
+_SHORTEST, _LONGEST_WORD = 3, 255
+_PLACES = ("type", "file_path", "lines")
+"""Fields that say where to look instead of what for."""
 _OCCURRENCES: dict[Occurrence, Occur] = {"should": Occur.Should, "must": Occur.Must, "must_not": Occur.MustNot}
 _NAME_WEIGHT, _DOCSTRING_WEIGHT, _PATH_WEIGHT, _PREFIX_WEIGHT = 3.0, 1.0, 0.5, 1.0
 """How much more, or less, a word counts in a block's name, docstring or file path than in its text.
@@ -89,15 +99,16 @@ def register_tokenizers(index: tantivy.Index) -> None:
 
 
 def compile_query(
-    index: tantivy.Index, text: str, folders: Sequence[str] = (), *, root: str = "", prefixes: bool = False
+    index: tantivy.Index, text: str, folders: Sequence[str] = (), *, root: str = "", matching: Matching = "exact"
 ) -> Query:
-    """Return tantivy's query; with ``prefixes``, words also match identifiers that begin with them.
+    """Return tantivy's query, for one of MATCHINGS.
 
     Only blocks of files below one of the ``folders`` match; without any, all do. ``root`` is the absolute path of the
     tree. Raises QueryError.
     """
     node = parse_query(text)
-    query = _Compiler(index, root, prefixes, _NAME_WEIGHT / max(1, _words(node))).node(node)
+    node = _nearest(node) if matching == "nearest" else node
+    query = _Compiler(index, root, matching == "prefixes", _NAME_WEIGHT / max(1, _words(node))).node(node)
     if not folders:
         return query
     below = [Query.regex_query(index.schema, "file_path", f"{re.escape(folder)}/.*") for folder in folders]
@@ -228,6 +239,35 @@ class _Compiler:
             return Query.regex_query(self._schema, field, pattern)
         except ValueError as error:
             raise QueryError(f"The regular expression /{pattern}/ cannot be read: {error}.") from None
+
+
+def _nearest(node: QueryNode) -> QueryNode:
+    """Return a query for any of the sub-words of a query's words, in any field, that keeps its other conditions."""
+    words, conditions = list[QueryNode](), list[tuple[Occurrence, QueryNode]]()
+    _divide(node, words, conditions)
+    if not words:
+        return node
+    any_word = Group(tuple(("should", word) for word in dict.fromkeys(words)))
+    return Group((("must", any_word), *conditions))
+
+
+def _divide(node: QueryNode, words: list[QueryNode], conditions: list[tuple[Occurrence, QueryNode]]) -> None:
+    if isinstance(node, Group):
+        if all(isinstance(inner, Term) and inner.field in _PLACES for _, inner in node.clauses):
+            conditions.append(("must", node))
+            return
+        for occurrence, inner in node.clauses:
+            if occurrence == "must_not":
+                conditions.append((occurrence, inner))
+            else:
+                _divide(inner, words, conditions)
+    elif node.field in _PLACES:
+        conditions.append(("must", node))
+    elif node.kind in ("word", "phrase"):
+        parts = [part for part in _parts(node.text) if len(part) >= _SHORTEST]
+        words += [Term(None, "word", part, boost=node.boost) for part in parts]
+    else:
+        words.append(node)
 
 
 def _words(node: QueryNode) -> int:

@@ -27,7 +27,7 @@ from handiwork.codeindex.blocks import (
     decode,
     is_excluded,
 )
-from handiwork.codeindex.compiler import compile_query, make_documents, make_schema, register_tokenizers
+from handiwork.codeindex.compiler import MATCHINGS, compile_query, make_documents, make_schema, register_tokenizers
 from handiwork.codeindex.files import LARGEST, SourceFile, SourceTree
 from handiwork.codeindex.query import QueryError
 from handiwork.codeindex.workers import IndexedBlock, ParserProcess, UnreadableFileError, map_with_workers
@@ -61,7 +61,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best blocks that match a query, of ``total``; ``extended`` is True if words matched only as prefixes."""
+    """The best blocks that match a query, of ``total``; ``extended`` is True if none matches exactly."""
 
     total: int
     hits: tuple[Hit, ...]
@@ -136,21 +136,21 @@ class CodeIndex:
             return self._update(index, tree, changed, removed, stop)
 
     def search(self, query: str, limit: int = 10, folders: Sequence[str] = ()) -> Hits:
-        """Return the blocks that match, the best first. A query without any is tried with its words as prefixes.
+        """Return the blocks that match, the best first; without any, those that match by the next of MATCHINGS.
 
         ``folders`` are those, relative to the tree, whose files are searched; without any, all are. Raises QueryError.
         """
         index = self._open()
         searcher = index.searcher()
-        for prefixes in (False, True):
-            compiled = compile_query(index, query, folders, root=self.name, prefixes=prefixes)
+        for matching in MATCHINGS:
+            compiled = compile_query(index, query, folders, root=self.name, matching=matching)
             try:
                 found = searcher.search(compiled, limit)
             except ValueError as error:
                 raise QueryError(f"The query cannot be run: {error}.") from None
             if found.hits:
                 hits = tuple(_hit(searcher.doc(address), score) for score, address in found.hits)
-                return Hits(_count(found), hits, prefixes)
+                return Hits(_count(found), hits, matching != "exact")
         return Hits(0, ())
 
     def counts(self) -> dict[BlockType, int]:

@@ -87,9 +87,9 @@ def _stop(result: RunResult) -> str:
 
 
 _GREET = AgentTask(
-    "`python3 greet.py` prints a wrong word. It should print: Hello, World!",
+    "`python3 sign.py` prints a wrong word. It should print: Hello, World!",
     _changes('-print("Hello, Wrold!")', '+print("Hello, World!")'),
-    {"greet.py": 'print("Hello, Wrold!")\n'},
+    {"sign.py": 'print("Hello, Wrold!")\n'},
 )
 _ADD = {
     "calc.py": "def add(a, b):\n    return a - b\n",

@@ -188,6 +188,10 @@ class CodeSearchObservation(Observation):
     total: int
 
 
+NOT_EXACT = "No block matches exactly; these have some of the words, or words that begin with them."
+"""What a search says if it is not exact, as in CodeBlocksObservation."""
+
+
 class CodeBlock(Model):
     """A block of code: lines ``first`` to ``last`` of a file, 1-based and inclusive.
 
@@ -211,7 +215,7 @@ class CodeBlock(Model):
 
 
 class CodeBlocksObservation(Observation):
-    """The best ``blocks`` that match a query, of ``total``; ``extended`` tells that words matched as prefixes alone."""
+    """The best ``blocks`` that match a query, of ``total``; ``extended`` tells that none matches exactly."""
 
     total: int
     blocks: tuple[CodeBlock, ...] = ()

@@ -36,7 +36,7 @@ async def test_the_first_prompt(agent: str, protocol: str, tmp_path: Path, monke
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # the manager lists the user's agents too
     llm = ScriptedLLM([""] * 7, capabilities=TEXT if protocol == "text" else Capabilities())
     first: list[Event] = [task("Mend add.")]
-    if (agent, protocol) == ("PlannerAgent", "text"):
+    if agent in ("PlannerAgent", "MonologueAgent") and protocol == "text":
         text = "Files:\ncalc.py (2 lines, 30 bytes)"
         first += [WorkspaceOverviewAction(budget=12_000), WorkspaceOverviewObservation(content=text)]
     with suppress(MalformedReplyError):

@@ -161,6 +161,16 @@ async def test_small_files_are_written_whole_and_large_ones_edited() -> None:
     assert ('"```edit"' in large.asked[0][0], "```edit PATH" in large.prompts[0]) == (True, True)
 
 
+async def test_a_model_that_has_seen_some_of_the_files_looks_before_it_ends() -> None:
+    unseen, seen = Small(RUN), Small("change", RUN)
+    await step(unseen, *began("a.py", "b.py", shown=False))
+    await step(seen, *began("a.py"))
+    assert ['"```finish"' in llm.asked[0][0] for llm in (unseen, seen)] == [False, True]
+    assert '"```read"' in unseen.asked[0][0]
+    looked = Small(END)
+    assert isinstance(await step(looked, *began("a.py", "b.py", shown=False), *ran()), AgentFinishAction)
+
+
 async def test_an_agent_that_cannot_write_files_edits_small_ones() -> None:
     class EditingAgent(CodeActAgent):
         toolbox = tuple(tool for tool in CodeActAgent.toolbox if tool.name in ("bash", "edit", "finish"))

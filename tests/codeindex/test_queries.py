@@ -178,6 +178,24 @@ def test_words_without_a_match_are_tried_as_beginnings(index: CodeIndex) -> None
     assert not index.search("text: ObjectDetectionPipeline").extended
 
 
+@pytest.mark.parametrize(
+    "query", ["type: FUNCTION AND name: find_objects", "objects_found AND type: FUNCTION", "draw AND detect"]
+)
+def test_without_any_match_blocks_with_some_of_the_words_are_found(index: CodeIndex, query: str) -> None:
+    hits = index.search(query)
+    assert hits.extended
+    assert hits.hits[0].block.name == "detect_objects"
+
+
+def test_the_nearest_blocks_keep_the_other_conditions_of_a_query(index: CodeIndex) -> None:
+    assert not index.search("find_objects AND file_path: nowhere.py").hits
+    assert not index.search("find_objects AND type: FUNCTION AND NOT detect").hits
+    assert {hit.block.type for hit in index.search("find_objects AND (type: FUNCTION OR type: CLASS)").hits} <= {
+        "FUNCTION",
+        "CLASS",
+    }
+
+
 def test_total_counts_what_is_not_shown(index: CodeIndex) -> None:
     hits = index.search("type: FUNCTION", 2)
     assert (hits.total, len(hits.hits)) == (4, 2)

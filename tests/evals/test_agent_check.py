@@ -24,7 +24,7 @@ def test_each_task_is_of_an_installed_agent() -> None:
 
 
 def test_a_task_that_is_done() -> None:
-    edit = ("edit", {"path": "greet.py", "old": "Wrold", "new": "World"})
+    edit = ("edit", {"path": "sign.py", "old": "Wrold", "new": "World"})
     assert verdict_of("CodeActAgent", edit, ("finish", {"message": "Done."})) == ("finished", "")
     assert verdict_of("PostgresAgent", ("reject", {"reason": "no server"})) == ("rejected", "")
     typo = ("edit", {"path": "README.md", "old": "calculater", "new": "calculator"})
@@ -36,7 +36,7 @@ def test_a_task_that_is_done() -> None:
 def test_why_a_task_is_not_done() -> None:
     done = ("finish", {"message": "Done."})
     assert verdict_of("CodeActAgent", done) == ("finished", "nothing was changed")
-    wrong = ("bash", {"command": "echo '# x' >> greet.py"})
+    wrong = ("bash", {"command": "echo '# x' >> sign.py"})
     assert verdict_of("CodeActAgent", wrong, done) == ("finished", "it changed other lines: +# x")
     completed = ("finish", {"completed": True, "summary": "It is."})
     assert verdict_of("VerifierAgent", completed) == ("finished", "its completed is 'True', without 'False'")

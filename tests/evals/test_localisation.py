@@ -49,6 +49,7 @@ def test_an_instance_whose_repository_is_missing_says_so() -> None:
 def test_the_paths_of_an_answer_are_relative_whatever_their_form() -> None:
     answer = "1. `src/a.py`\n- ./src/b.py\n\n/project/src/c.py\n2) src/a.py\nd.py"
     assert paths_in(answer, "/project") == ["src/a.py", "src/b.py", "src/c.py", "d.py"]
+    assert paths_in("`table.join` is in src/a.py, and d.py calls it.", "/project") == ["src/a.py", "d.py"]
 
 
 def test_the_workspace_is_the_repository_with_one_commit_and_without_the_repair(tmp_path: Path) -> None:

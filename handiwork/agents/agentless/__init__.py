@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from handiwork.agents.agentless.pipeline import (
@@ -26,6 +26,7 @@ from handiwork.agents.agentless.structure import Span, code, fit, skeleton, tree
 from handiwork.agents.agentless.trial import TrialInputs, trials
 from handiwork.agents.base import Agent, Completion, Step
 from handiwork.agents.prompts import render
+from handiwork.agents.protocols.ask import is_small
 from handiwork.agents.repair import check as checks
 from handiwork.agents.repair.edits import applied
 from handiwork.agents.repair.files import fold, in_workspace
@@ -48,6 +49,14 @@ RETRY_TEMPERATURE = 1.0
 SHARE, UNKNOWN_WINDOW = 1.5, 64_000
 """Characters of files in a prompt for each token of the window, and a window that the model does not tell."""
 
+_BUG = {"task": "The list of prices has no title.", "example": "shop/prices.py"}
+_CODE = "def table(prices):\n    lines = []\n    for name, price in prices.items():\n        lines.append(name)\n"
+_FIX = (
+    "The lines begin without a title.\n\nshop/prices.py\n<<<<<<< SEARCH\n    lines = []\n=======\n"
+    '    lines = ["Prices"]\n>>>>>>> REPLACE'
+)
+"""A worked example of a candidate for small windows: small models follow it better than the form alone."""
+
 NO_COPIES = "Each candidate is validated in a copy of the workspace, and that cannot be made"
 
 
@@ -59,6 +68,7 @@ class Sample(NamedTuple):
     temperature: float
     summary: Callable[[str], str]
     tries: int = 0
+    example: tuple[Message, ...] = ()
 
 
 class AgentlessAgent(Agent):
@@ -129,13 +139,14 @@ class AgentlessAgent(Agent):
     async def _repair(self, line: Pipeline) -> Step | None:
         """Return the next candidates of the model, None once it gave all."""
         samples: list[Sample] = []
+        example = tuple(_example()) if is_small(self.llm.capabilities) else ()
         for group, spans in enumerate(line.locations, 1):
             shown = fit({path: code(line.files[path], spans[path]) for path in spans}, self._room)
             prompt = render("agentless/candidate", task=line.progress.task, code=shown, example=next(iter(shown)))
             for number in range(1, line.inputs.repair_samples + 1):
                 temperature = line.inputs.temperature if number > 1 else 0.0
                 label = f"{CANDIDATE} {group}.{number}"
-                samples.append(Sample(label, prompt, temperature, _changes(line, label, spans)))
+                samples.append(Sample(label, prompt, temperature, _changes(line, label, spans), example=example))
         return await self._ask(line.progress, samples)
 
     async def _validate(self, line: Pipeline) -> Step | None:
@@ -194,15 +205,20 @@ class AgentlessAgent(Agent):
         return [call.result() for call in calls]
 
     async def _sample(self, sample: Sample) -> AgentThinkAction:
-        message = Message.text("user", sample.prompt)
-        completion: Completion = await self.llm.complete([message], temperature=sample.temperature)
+        messages = [*sample.example, Message.text("user", sample.prompt)]
+        completion: Completion = await self.llm.complete(messages, temperature=sample.temperature)
         for _ in range(sample.tries):
             if sample.summary(completion.content):
                 break
-            completion = await self.llm.complete([message], temperature=RETRY_TEMPERATURE)
+            completion = await self.llm.complete(messages, temperature=RETRY_TEMPERATURE)
         summary = sample.summary(completion.content)
         thought = f"{sample.label}: {summary or 'nothing of use'}"
         return AgentThinkAction(thought=thought).with_fields(completion=completion.event)
+
+
+def _example() -> Iterator[Message]:
+    yield Message.text("user", render("agentless/candidate", code={_BUG["example"]: _CODE}, **_BUG), example=True)
+    yield Message.text("assistant", _FIX, example=True)
 
 
 def _files(line: Pipeline, most: int) -> Callable[[str], str]:

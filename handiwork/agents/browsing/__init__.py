@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import ClassVar
@@ -12,11 +12,17 @@ from pydantic import BaseModel, ConfigDict
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.browsing import free
-from handiwork.agents.browsing.page_history import acts_since_message, changes_nothing_again, newest_page, readable
+from handiwork.agents.browsing.page_history import (
+    acts_since_message,
+    changes_nothing_again,
+    last_act,
+    newest_page,
+    readable,
+)
 from handiwork.agents.browsing.prompt import prompt
-from handiwork.agents.browsing.toolset import TOOLS, tools_on
+from handiwork.agents.browsing.toolset import ON_ELEMENTS, TOOLS, tools_on
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
-from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.ask import ask, is_small, tools_called
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
@@ -86,17 +92,18 @@ class BrowsingAgent(Agent):
             return action.with_fields(marks=True)
         actions = await self._ask(state)
         if len(actions) == 1 and changes_nothing_again(state, actions[0]):
-            actions = await self._ask(state, RETRY_TEMPERATURE)
+            actions = await self._ask(state, RETRY_TEMPERATURE, without=tools_called(state, last_act(state), TOOLS))
         return actions
 
-    async def _ask(self, state: State, temperature: float | None = None) -> list[Action]:
-        """Return the model's next actions."""
+    async def _ask(self, state: State, temperature: float | None = None, without: Collection[str] = ()) -> list[Action]:
+        """Return the model's next actions; of the tools ``without``, those that act on no element are not offered."""
         capabilities = self.llm.capabilities
         protocol, small = protocol_of(capabilities, short=True), is_small(capabilities)
         as_lines = small or protocol is not NATIVE
         page = newest_page(state)
         tree, dialog = (page.text, bool(page.dialog)) if page else ("", False)
         tools = with_mcp(tools_on(tree, enumerated=protocol is JSON, dialog=dialog), state)
+        allowed = [tool for tool in tools if tool.name not in without or tool.name in ON_ELEMENTS]
         described = with_mcp(TOOLS, state)
         descriptions = tuple(tool.tool for tool in described)
 
@@ -108,7 +115,7 @@ class BrowsingAgent(Agent):
 
         view = readable(state, _WHOLE_SMALL if small else _WHOLE, as_lines=as_lines)
         choose = partial(protocol_of, short=True)
-        return await ask(self.llm, view, self._message_cache, first, tools, temperature, choose=choose)
+        return await ask(self.llm, view, self._message_cache, first, tools, temperature, offered=allowed, choose=choose)
 
     def _follows(self, state: State) -> Action | None:
         """Return the next action if it needs no model call."""

@@ -52,6 +52,11 @@ def readable(state: State, whole: int, *, as_lines: bool) -> State:
     return replace(state, history=history)
 
 
+def last_act(state: State) -> Action:
+    """Return the action that led to the newest page. Raises StopIteration without a page."""
+    return next(action for action, o in reversed(state.history) if isinstance(o, BrowserOutputObservation))
+
+
 def changes_nothing_again(state: State, action: Action) -> bool:
     """Return whether the action repeats the last one, which changed nothing on the page."""
     pages = [(a, o) for a, o in state.history if isinstance(o, BrowserOutputObservation)]

@@ -209,6 +209,10 @@ _CHOICES: dict[str, dict[str, frozenset[Kind] | None]] = {
 """The arguments that are elements, by tool, and the kinds of elements that they can be, None for all."""
 
 
+ON_ELEMENTS = frozenset(_CHOICES)
+"""Tools that act on an element."""
+
+
 def tools_on(tree: str, *, enumerated: bool, dialog: bool) -> tuple[ActionTool, ...]:
     """Return the tools for the page with this accessibility tree.
 

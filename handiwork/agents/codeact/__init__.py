@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.codeact.check import check_of, overview_of, with_facts
+from handiwork.agents.codeact.check import check_of, first_look, overview_of, with_facts
 from handiwork.agents.codeact.choice import Choice, kind_of, way_of
 from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, messages_of, turn_of
 from handiwork.agents.codeact.offer import for_question, next_offered, offered, repeated
@@ -22,7 +22,6 @@ from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction
 from handiwork.events.base import Action
-from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.llm.types import Message
 
 BUDGET, SMALL_BUDGET = 24_000, 12_000
@@ -50,9 +49,9 @@ class CodeActAgent(Agent):
         by themselves, and may repeat a call to wait.
         """
         guided = not self.llm.capabilities.tools or is_small(self.llm.capabilities)
-        if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
-            budget = SMALL_BUDGET if is_small(self.llm.capabilities) else BUDGET
-            return WorkspaceOverviewAction(budget=budget, text=state.task)
+        budget = SMALL_BUDGET if is_small(self.llm.capabilities) else BUDGET
+        if guided and (look := first_look(state, budget)) is not None:
+            return look
         kind, completion = await self._kind(state) if guided else ("", 0)
         if kind == "repair" and self._may_repair(state):
             inputs: dict[str, JsonValue] = {"task": state.task, "check": check_of(state)}

@@ -10,7 +10,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation
-from handiwork.events.overview import WorkspaceOverviewObservation
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 
 _NOT_FOUND = 127
 _NO_MODULE = re.compile(r"python[\d.]*: No module named ")
@@ -54,6 +54,16 @@ def with_facts(state: State) -> State:
 def lacks_program(observation: CmdOutputObservation) -> bool:
     """Return whether a command failed because a program, or a module that Python runs, is not installed."""
     return observation.exit_code == _NOT_FOUND or (observation.error and bool(_NO_MODULE.search(observation.text)))
+
+
+def first_look(state: State, budget: int) -> WorkspaceOverviewAction | None:
+    """Return the action that shows the workspace before the first reply, None if there is one already.
+
+    Its text is at most ``budget`` characters.
+    """
+    if any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
+        return None
+    return WorkspaceOverviewAction(budget=budget, text=state.task)
 
 
 def overview_of(state: State) -> WorkspaceOverviewObservation | None:

@@ -46,8 +46,7 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
         idle.add("read_output")
     if not state.plan.tasks:
         idle.add("modify_task")
-    overview = overview_of(state)
-    if overview is not None and len(overview.shown) == overview.files:
+    if overview_of(state) is not None and _shows_all(state):
         idle.add("search_code")
         idle |= {"edit"} if any(tool.name == "write" for tool in tools) else set()
     return _without(tools, idle)
@@ -56,6 +55,7 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
 def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[str] = ()) -> list[ActionTool]:
     """Return the tools for the next reply: those not called ``again``.
 
+    A model that has seen only some of the workspace's files acts before it ends: small models answer from names alone.
     A challenge is not answered by an end, unless it is UNCHANGED. One that asks for a file as a whole may be answered
     by `write`, even after a repetition. A turn that has edited a file is not rejected: a model rejects tasks after the
     work, for want of a test.
@@ -66,7 +66,16 @@ def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[st
         without -= {"write"} if newest.content.startswith(LOST) else set()
     if done(turn_of(state), EDITS):
         without.add("reject")
+    has_acted = any(action.completion and not isinstance(action, ENDS) for action, _ in state.history)
+    if not (has_acted or _shows_all(state)):
+        without |= {"finish", "reject"}
     return _without(tools, without)
+
+
+def _shows_all(state: State) -> bool:
+    """Return whether the overview shows all files of the workspace; True without an overview."""
+    overview = overview_of(state)
+    return overview is None or len(overview.shown) == overview.files
 
 
 def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequence[ActionTool]:

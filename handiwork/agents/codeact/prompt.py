@@ -108,8 +108,13 @@ def prompt_messages(
         prompt = render("codeact/system", **values, tools=names, skills=lines)
     yield Message.text("system", prompt)
     if small and not native and example:
-        shown = zip(_SAID, _REPLIES, strict=True) if has_example(tools) else _micro_example(tools)
-        yield from example_messages(protocol, tools, shown)
+        yield from worked_example(protocol, tools)
+
+
+def worked_example(protocol: ReplyProtocol, tools: Sequence[ActionTool]) -> Iterator[Message]:
+    """Yield a conversation with replies that call some of these tools; none without tools that it could show."""
+    shown = zip(_SAID, _REPLIES, strict=True) if has_example(tools) else _micro_example(tools)
+    yield from example_messages(protocol, tools, shown)
 
 
 def has_example(tools: Sequence[ActionTool]) -> bool:

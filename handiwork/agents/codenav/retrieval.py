@@ -11,7 +11,7 @@ from pydantic import Field
 from handiwork.agents.rendering import shorten
 from handiwork.events.action import CodeBlocksAction, CodeSearchAction
 from handiwork.events.base import Action, Model, Observation, Run
-from handiwork.events.observation import CodeBlock, CodeBlocksObservation, ErrorObservation
+from handiwork.events.observation import NOT_EXACT, CodeBlock, CodeBlocksObservation, ErrorObservation
 
 Retrieval = Literal["prototypes", "code", "code_or_docstring"]
 """How the best blocks are shown: by their prototypes, their code, or a docstring of the model's if it is shorter."""
@@ -44,7 +44,7 @@ class QueryResult(Model):
     """The answer to one query: the ``best`` blocks, and the prototypes of ``further`` ones.
 
     ``unseen`` is the number of matching blocks that no response has shown. ``note`` says why there are no blocks, or
-    that words matched as prefixes alone.
+    that none matches exactly.
     """
 
     query: str
@@ -100,7 +100,7 @@ class RetrieveAction(CodeSearchAction):
             best=tuple(best),
             further=tuple(map(prototype_of, further)),
             unseen=len(rest) - len(further),
-            note="No block has these words; these have words that begin with them." if found.extended else "",
+            note=NOT_EXACT if found.extended else "",
         )
 
     def _shown(self, block: CodeBlock, shown: Iterable[CodeBlock]) -> bool:

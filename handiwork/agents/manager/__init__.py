@@ -15,6 +15,7 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ask
+from handiwork.agents.protocols.example import example_messages
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
@@ -22,6 +23,15 @@ from handiwork.events.action import AgentDelegateAction
 from handiwork.llm.types import Message, Tool
 
 _ENDS = ("ask", "finish", "reject")
+
+_EXAMPLE = (
+    ("The notes in docs/ have spelling mistakes.", ("That is for typo_fixer.", "typo_fixer", {"task": "docs/"})),
+    (
+        "TypoFixerAgent finished. summary: docs/walks.md: brige is bridge now.",
+        ("It has mended them.", "finish", {"message": "docs/walks.md had one mistake: brige is bridge now."}),
+    ),
+)
+"""What small models see before the task: texts, each with the reply's thought, tool and arguments."""
 
 
 class ManagerAgent(Agent):
@@ -40,12 +50,15 @@ class ManagerAgent(Agent):
         """Ask the model which agent is next, or for the end."""
         tools = with_mcp(self._tools, state)
         descriptions = tuple(tool.tool for tool in tools)
+        names = {tool.name for tool in tools}
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             def build(*_: object) -> Iterable[Message]:
                 instructions = protocol.instructions(tools, compact=small)
                 text = render("manager/system", instructions=instructions, native=protocol is NATIVE)
                 yield Message.text("system", text)
+                if small and protocol is not NATIVE and "typo_fixer" in names:
+                    yield from example_messages(protocol, tools, _EXAMPLE)
 
             return self._message_cache.get_or_build(-1, (protocol.name, small, descriptions), build)
 

@@ -8,12 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.codeact import SMALL_BUDGET
+from handiwork.agents.codeact.check import first_look
+from handiwork.agents.codeact.offer import offered
+from handiwork.agents.codeact.prompt import worked_example
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.history import History, messages_of_user
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
 from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.example import check_not_copied
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.rendering import observation_text, shorten
@@ -50,7 +55,10 @@ _RECALL = Tool(
 
 
 class MonologueAgent(Agent):
-    """Shows the model its last steps, as many as fit; the tool `recall` finds the others."""
+    """Shows the model its last steps, as many as fit; the tool `recall` finds the others.
+
+    A model with a small window sees the workspace's files first, and is offered only tools with something to act on.
+    """
 
     description = "Thinks in a monologue of its last steps and recalls older ones; its prompts stay short."
     sends_history = False
@@ -71,9 +79,12 @@ class MonologueAgent(Agent):
     async def step(self, state: State) -> Step:
         """Ask the model for the next actions."""
         self._memory = state.history
-        size = SMALL_MONOLOGUE if is_small(self.llm.capabilities) else MONOLOGUE
-        state.history = monologue(state.history, size)
+        small_window = is_small(self.llm.capabilities)
+        if small_window and (look := first_look(state, SMALL_BUDGET)) is not None:
+            return look
         tools = with_mcp(self._tools, state) if self.uses_mcp else self._tools
+        allowed = offered(state, tools) if small_window else tools
+        state.history = monologue(state.history, SMALL_MONOLOGUE if small_window else MONOLOGUE)
         descriptions = tuple(tool.tool for tool in tools)
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
@@ -81,10 +92,14 @@ class MonologueAgent(Agent):
                 instructions = protocol.instructions(tools, compact=small)
                 values = {"workspace": state.workspace, "instructions": instructions, "native": protocol is NATIVE}
                 yield Message.text("system", render("monologue/system", **values))
+                if small and protocol is not NATIVE:
+                    yield from worked_example(protocol, tools)
 
             return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace, descriptions), build)
 
-        return await ask(self.llm, state, self._message_cache, prompt, tools)
+        actions = await ask(self.llm, state, self._message_cache, prompt, tools, offered=allowed)
+        check_not_copied(self.llm.capabilities, actions, self._memory)
+        return actions
 
     def _recall(self, query: str) -> Action:
         return MessageAction(content="\n\n".join(self.search_memory(query)) or NOTHING, source="environment")

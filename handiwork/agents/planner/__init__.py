@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codeact import SMALL_BUDGET
+from handiwork.agents.codeact.check import first_look
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.history import History
 from handiwork.agents.plan import DONE, Plan, Task
@@ -88,8 +89,8 @@ class PlannerAgent(Agent):
         if (change := next_change(state.plan)) is not None:
             return change
         small_window = is_small(self.llm.capabilities)
-        if small_window and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
-            return WorkspaceOverviewAction(budget=SMALL_BUDGET, text=state.task)
+        if small_window and (look := first_look(state, SMALL_BUDGET)) is not None:
+            return look
         last = SMALL_LAST if small_window else LAST
         tools = with_mcp(self.toolbox, state) if self.uses_mcp else self.toolbox
         descriptions = tuple(tool.tool for tool in tools)

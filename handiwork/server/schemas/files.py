@@ -70,7 +70,7 @@ class CodeMatch(Shape):
 
 
 class CodeMatches(Shape):
-    """The best blocks that match, of ``total``; ``extended`` is true if words matched only as prefixes."""
+    """The best blocks that match, of ``total``; ``extended`` is true if none matches exactly."""
 
     total: int
     extended: bool

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from handiwork.errors import WorkspaceError
 from handiwork.events.action import CodeBlocksAction, CodeSearchAction
 from handiwork.events.base import Observation
-from handiwork.events.observation import CodeBlock, CodeBlocksObservation, CodeSearchObservation, ErrorObservation
+from handiwork.events.observation import (
+    NOT_EXACT,
+    CodeBlock,
+    CodeBlocksObservation,
+    CodeSearchObservation,
+    ErrorObservation,
+)
 from handiwork.paths import locked
 from handiwork.workspace.session_files import SessionFiles
 
@@ -105,7 +111,7 @@ def _lines(hits: Hits) -> Iterator[str]:
         yield NOTHING
         return
     if hits.extended:
-        yield "No block has these words; these have words that begin with them.\n"
+        yield f"{NOT_EXACT}\n"
     for hit in hits.hits[:EXPANDED]:
         yield f"{_place(hit)}:\n```\n{_code(hit)}\n```"
     if further := hits.hits[EXPANDED:]:

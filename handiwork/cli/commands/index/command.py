@@ -18,6 +18,7 @@ from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit, WorkspaceError
+from handiwork.events.observation import NOT_EXACT
 from handiwork.paths import data_dir
 from handiwork.session.storage.code_memory import CodeMemory
 
@@ -176,7 +177,7 @@ def _show_hits(hits: Hits, as_json: bool) -> None:
         for line in _lines(hit):
             console.print(line, soft_wrap=True)
     if hits.extended:
-        console.print(Text("No block has these words; these have words that begin with them.", "dim"))
+        console.print(Text(NOT_EXACT, "dim"))
     shown = f", the best {len(hits.hits)} are shown" if hits.total > len(hits.hits) else ""
     matching = f"{_number(hits.total, 'block')} match{'es' if hits.total == 1 else ''}"
     console.print(Text(f"{matching}{shown}.", "dim"), soft_wrap=True)

@@ -31,7 +31,8 @@ PATHS, SEED = 5, 19
 """The number of paths of an answer that count, and the seed of the instances' order."""
 
 _CHANGED = re.compile(r"^--- a/(.+)$", re.MULTILINE)
-_LIST_MARK = re.compile(r"^(?:[-*]|\d+[.)])\s+")
+_PATH = re.compile(r"[\w./+-]*\w\.pyx?\b")
+"""A source file of Python: a name like `table.join` in an answer is none."""
 
 
 class NoSearchAgent(CodeActAgent):
@@ -98,8 +99,8 @@ class Localisation(Benchmark):
         return (
             "The current directory is a Python repository. Find the source file that has to be changed to resolve this "
             f"issue; change nothing:\n\n<issue>\n{issue}\n</issue>\n\n"
-            f"Finish with the {PATHS} likeliest files, the likeliest first, as paths relative to the current "
-            "directory, one a line: <answer>\npackage/module.py\n...\n</answer>"
+            f"Finish with the paths of the {PATHS} likeliest files, the likeliest first, one a line between <answer> "
+            "and </answer>, relative to the current directory."
         )
 
     async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
@@ -120,7 +121,6 @@ def changed_files(patch: str) -> list[str]:
 
 
 def paths_in(answer: str, workspace: str) -> list[str]:
-    """Return the distinct paths of an answer, one a line, relative to the workspace."""
-    lines = (_LIST_MARK.sub("", line.strip()).strip("`\"' ") for line in answer.splitlines())
-    paths = (line.removeprefix(f"{workspace.rstrip('/')}/").removeprefix("./") for line in lines)
+    """Return the distinct paths of source files in an answer, relative to the workspace, in their order."""
+    paths = (path.removeprefix(f"{workspace.rstrip('/')}/").removeprefix("./") for path in _PATH.findall(answer))
     return list(dict.fromkeys(filter(None, paths)))
