@@ -13,6 +13,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
+from handiwork.events.action import MCPCallAction
 from handiwork.events.base import EVENT_TYPES, Action, Model
 from handiwork.events.record import HookPlace, HookPoint
 
@@ -30,8 +31,10 @@ TOOLS = {
     "modify_task": "ModifyTaskAction",
     "delegate": "AgentDelegateAction",
     "fork": "ForkAction",
+    "mcp_tools": "MCPToolsAction",
+    "mcp_call": "MCPCallAction",
 }
-"""CodeActAgent's tools, each with the action it becomes: their names match in every protocol."""
+"""CodeActAgent's tools and those of MCP servers, each with the action it becomes, in every protocol."""
 
 UNSEEN = frozenset(
     f"{name}Action" for name in ("AgentFinish", "AgentReject", "AgentThink", "ChangeAgentState", "HookRun", "Message")
@@ -130,7 +133,9 @@ class Hook(Model):
 
 
 def subject(action: Action) -> str:
-    """Return the text of an action that patterns are matched with: its command, path, code or address."""
+    """Return the text that patterns are matched with: a command, path, code or address, or an MCP server and tool."""
+    if isinstance(action, MCPCallAction):
+        return f"{action.server} {action.tool}"
     values = (getattr(action, name, None) for name in SUBJECTS)
     return next((value for value in values if isinstance(value, str)), "")
 

@@ -7,12 +7,22 @@ from typing import Any
 import pytest
 
 from handiwork.agents.codeact.toolbox import TOOLS as TOOLBOX
-from handiwork.events.action import BrowseURLAction, CmdRunAction, FileReadAction, FileWriteAction, IPythonRunCellAction
+from handiwork.agents.protocols.mcp_tools import MCP_TOOLS
+from handiwork.events.action import (
+    BrowseURLAction,
+    CmdRunAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+    MCPCallAction,
+    MCPToolsAction,
+)
 from handiwork.events.base import Action
 from handiwork.hooks import TOOLS, UNSEEN, Hook
 
 RUN = CmdRunAction(command="cd x\ngit push -f")
 WRITE = FileWriteAction(path="src/a.py", content="")
+CALL = MCPCallAction(server="files", tool="write_file")
 
 
 def hook(matcher: str, **more: Any) -> Hook:
@@ -41,6 +51,9 @@ def hook(matcher: str, **more: Any) -> Hook:
         ("write(a.py)", WRITE, "", False),
         ("read(src/?.py)", FileReadAction(path="src/a.py", start=3), "", True),
         ("browse(https://*)", BrowseURLAction(url="https://example.org"), "", True),
+        ("mcp_call", CALL, "", True),
+        ("mcp_call(files write*)", CALL, "", True),
+        ("mcp_call(files read*)", CALL, "", False),
         ("bash(echo (1))", CmdRunAction(command="echo (1)"), "", True),
     ],
 )
@@ -64,7 +77,9 @@ def test_the_names_of_tools_are_codeacts() -> None:
         values = {"string": "list", "integer": 1, "number": 1, "boolean": False, "array": ["a"], "object": {}}
         fields = {name: field.get("enum", [values[field["type"]]])[0] for name, field in schema["properties"].items()}
         made[tool.name] = tool.make(fields).kind
+    made |= {"mcp_tools": MCPToolsAction.__name__, "mcp_call": MCPCallAction.__name__}
     assert {name: kind for name, kind in made.items() if kind not in UNSEEN} == TOOLS
+    assert set(MCP_TOOLS) <= set(TOOLS)
 
 
 def test_names_that_nothing_has_are_known_as_such() -> None:

@@ -68,6 +68,15 @@ def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
     return _find_micro(name, catalog)
 
 
+def names_a_file(name: str) -> bool:
+    """Return whether ``find`` opens a file for that name, or imports a module that no loaded agent has imported.
+
+    Only the user may choose such a name: an agent's Python runs on this machine, outside the sandbox.
+    """
+    module, colon, _ = name.rpartition(":")
+    return name.endswith(CONFIGURED) or (bool(colon) and module not in sys.modules)
+
+
 def _find_class(name: str) -> type[Agent]:
     """Return an agent that is a class in Python. Raises AgentNotFoundError."""
     if point := installed().get(name):

@@ -45,10 +45,13 @@ _PLAIN_PATH = re.compile(r"[\w@%+=:,./ -]*")
 
 @dataclass(frozen=True)
 class Devcontainer:
-    """The part of a devcontainer.json that a session uses; ``left_out`` lists the rest."""
+    """The part of a devcontainer.json that a session uses; ``left_out`` lists the rest.
+
+    Of the ``environments`` a later one may use the variables of those before.
+    """
 
     image: str | None
-    environment: Mapping[str, str]
+    environments: tuple[Mapping[str, str], ...]
     commands: tuple[str, ...]
     left_out: tuple[str, ...]
 
@@ -57,9 +60,9 @@ class Devcontainer:
         return "\n".join(self.shell_commands())
 
     def shell_commands(self) -> Iterator[str]:
-        """Yield the commands: one that exports the environment, then those after creation."""
-        if self.environment:
-            yield "export " + " ".join(f"{name}={value}" for name, value in self.environment.items())
+        """Yield the commands: those that export the environments, then those after creation."""
+        for variables in filter(None, self.environments):
+            yield "export " + " ".join(f"{name}={value}" for name, value in variables.items())
         yield from self.commands
 
 
@@ -131,14 +134,15 @@ def parse(text: str, workspace: str) -> Devcontainer:
     unsupported = sorted(fields.keys() - USED - MEANINGLESS - {HOST})
     left_out += [f"not supported: {', '.join(one_line(name) for name in unsupported)}"] if unsupported else []
     folders = _folders(workspace)
-    environment: dict[str, str] = {}
+    environments: list[dict[str, str]] = []
     for key in ("containerEnv", "remoteEnv"):
         variables: object = fields.get(key) or {}
         if not isinstance(variables, dict):
             raise UnreadableError(f"its {key} is not an object")
+        environments.append({})
         for name, value in cast("dict[str, object]", variables).items():
             try:
-                environment[name] = _value(name, value, folders)
+                environments[-1][name] = _value(name, value, folders)
             except _UnsupportedError as error:
                 left_out.append(f"the variable {one_line(name)} is left out: {error}")
     image = fields.get("image")
@@ -150,7 +154,7 @@ def parse(text: str, workspace: str) -> Devcontainer:
             commands.append(_shell_line(command, folders))
         except _UnsupportedError as error:
             left_out.append(f"a postCreateCommand is left out: {error}")
-    return Devcontainer(image, environment, tuple(commands), tuple(left_out))
+    return Devcontainer(image, tuple(environments), tuple(commands), tuple(left_out))
 
 
 def without_comments(text: str) -> str:

@@ -20,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from handiwork.agents.registry import names_a_file
 from handiwork.agents.rendering import shorten
 from handiwork.errors import HandiworkError
 from handiwork.events.base import Action, Event, Observation
@@ -83,6 +84,8 @@ class SessionTools:
         max_time: Annotated[float | None, Field(description="Seconds after which it pauses.")] = None,
     ) -> dict[str, Any]:
         """Start a session on a task, and return at once."""
+        if agent and names_a_file(agent):
+            raise RefusedError(f"{agent!r} is not the name of an installed agent")
         limits = {"iterations": max_iterations, "cost": max_cost, "time": max_time}
         given = {name: value for name, value in limits.items() if value is not None}
         if given:  # the API takes all limits or none

@@ -13,7 +13,7 @@ from handiwork.agents.base import Agent
 from handiwork.agents.interface import InterfaceError, parse
 from handiwork.agents.micro.catalog import MicroCatalog
 from handiwork.agents.plan import InvalidTaskError
-from handiwork.agents.registry import find
+from handiwork.agents.registry import find, names_a_file
 from handiwork.agents.state import State
 from handiwork.errors import HandiworkError
 from handiwork.events.action import (
@@ -107,7 +107,7 @@ class Delegation:
     async def _delegate(self, loop: Loop, action: AgentDelegateAction) -> Observation | None:
         if loop.state.delegate_level >= DEPTH:
             return ErrorObservation(content=f"Delegates are nested {DEPTH} deep: do it yourself.", error_id="too_deep")
-        agent = _agent(action.agent, action.inputs, self._catalog)
+        agent = _agent(action, action.agent, action.inputs, self._catalog)
         if isinstance(agent, ErrorObservation):
             return agent
         await Loop(loop.context, action.id, agent, loop.executor).run()
@@ -127,7 +127,7 @@ class Delegation:
             return ErrorObservation(content=problem, error_id="too_many")
         if action.id not in loop.root.forked:
             for number, (name, inputs) in enumerate(action.children, 1):
-                if isinstance(problem := _agent(name, inputs, self._catalog), ErrorObservation):
+                if isinstance(problem := _agent(action, name, inputs, self._catalog), ErrorObservation):
                     return problem.with_fields(content=f"Child {number}: {problem.content}")
             delegations: Sequence[Event] = [
                 AgentDelegateAction(
@@ -193,8 +193,15 @@ def _use_memory(
     return CodeMemoryObservation()
 
 
-def _agent(name: str, inputs: dict[str, JsonValue], catalog: MicroCatalog | None) -> type[Agent] | ErrorObservation:
-    """Return the agent, or the error for its delegator if there is none or it does not take these inputs."""
+def _agent(
+    action: Action, name: str, inputs: dict[str, JsonValue], catalog: MicroCatalog | None
+) -> type[Agent] | ErrorObservation:
+    """Return the agent, or the error for its delegator if there is none or it does not take these inputs.
+
+    An action of the model's own names no file.
+    """
+    if (action.completion or action.tool_call_id) and names_a_file(name):
+        return ErrorObservation(content=f"{name!r} is not the name of an installed agent.", error_id="no_agent")
     try:
         agent = find(name, catalog)
         parse(agent.inputs, inputs, f"the inputs of {name}")

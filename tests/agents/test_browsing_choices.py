@@ -52,6 +52,14 @@ class TestPage:
             "... 2.0 screens below: scroll(0, 214) shows more",
         ]
 
+    def test_words_of_a_value_or_title_are_no_properties(self) -> None:
+        tree = (
+            "[2] textbox 'Reason' value='Account disabled by admin'\n"
+            "[3] checkbox 'News', unchecked, description='Is checked by default'\n"
+            "[4] button 'Send', description='Sends it; disabled users are skipped'"
+        )
+        assert [(one.bid, one.kind) for one in offered(read(tree))] == [("2", "fill"), ("3", "check"), ("4", "click")]
+
     def test_what_can_be_clicked_is_called_by_the_texts_in_it(self) -> None:
         row = "[2] generic '', clickable\n\tStaticText 'Ann'\n\tStaticText 'Lunch?'\n\t[5] generic '', clickable"
         first, star = offered(read(row))

@@ -158,6 +158,15 @@ async def test_what_cannot_be_done_with_an_element_is_told(
     assert "Clicks" in seen.title
 
 
+async def test_an_option_of_an_aria_listbox_is_selected_by_its_label(browsing: Browsing) -> None:
+    await browsing.open("forms.html")
+    city = await browsing.bid("[role=listbox]")
+    assert (await browsing.attempt(f"select_option({city}, 'New  York')")).last_action_error == ""
+    assert "chosen:New York" in (await browsing.attempt("noop()")).text
+    wrong = await browsing.attempt(f"select_option({city}, 'Rome')")
+    assert "has no option 'Rome'" in wrong.last_action_error
+
+
 async def test_disabled_elements_wrong_options_and_wrong_dates_are_told(browsing: Browsing) -> None:
     await browsing.open("forms.html")
     refund = await browsing.attempt(f"click({await browsing.bid('[disabled]')})")

@@ -57,6 +57,11 @@ async def acts(browsing: Browsing, page: str, calls: str) -> list[str]:
         ("<div role=listbox aria-label=Mails tabindex=0>a</div>", "press({div}, 'Enter')", "press Enter in listbox"),
         ("<ul tabindex=0><li>a</li></ul>", "press({ul}, 'Delete')", "press Delete in list"),
         ("<select aria-label=Act><option>-<option>Delete</select>", "select_option({select}, 'Delete')", "to 'Delete'"),
+        (
+            "<form><ul role=listbox aria-label=Act><li role=option>Delete</ul></form>",
+            "select_option({ul}, 'Delete')",
+            "set listbox 'Act' to 'Delete'",
+        ),
         ("<input type=checkbox aria-label=Publish>", "check({input})", "set checkbox 'Publish'"),
         ("<p id=a>File</p><p id=b>Trash</p>", "drag_and_drop({#a}, {#b})", "drag paragraph"),
         ("<button>Next</button>", "click({button})\nclick({button})", "not known before the calls ahead of it"),

@@ -119,6 +119,8 @@ async def test_refusals_say_why(program: Program) -> None:
 async def _be_refused(program: Program, caller: Caller) -> None:
     assert "no session's id begins with" in await caller.refusal("follow", session="ffff")
     model = program.script(write("greeting.txt", "hi\n"), finish())
+    refusal = await caller.refusal("start", task="x", workspace=str(program.workspace), agent="helper.py:Helper")
+    assert "'helper.py:Helper' is not the name of an installed agent" in refusal
     assert "no-such-folder" in await caller.refusal("start", task="x", workspace="/no-such-folder", model=model)
     session = (await caller("start", task="x", workspace=str(program.workspace), model=model))["session"]
     await caller.until(session, "finished")

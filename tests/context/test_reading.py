@@ -228,7 +228,8 @@ def test_a_devcontainer_gives_what_a_sandbox_can_use() -> None:
     parsed = parse(text, "/home/me/app")
     assert parsed.image == "python:3.12"
     assert list(parsed.shell_commands()) == [
-        """export A='it'"'"'s //no comment' PATH="${PATH}"':/opt/my tools'""",
+        """export A='it'"'"'s //no comment'""",
+        """export PATH="${PATH}"':/opt/my tools'""",
         "npm ci && echo ok",
         "echo 'a b'",
     ]
@@ -238,6 +239,17 @@ def test_a_devcontainer_gives_what_a_sandbox_can_use() -> None:
         "the variable B is left out: ${localEnv:HOME} is not supported",
         "the variable 1C is left out: it has a name or value that is not supported",
     )
+
+
+def test_the_remote_environment_builds_on_that_of_the_container() -> None:
+    container = {
+        "containerEnv": {"DATA": "/data", "TOOLS": "/opt/tools"},
+        "remoteEnv": {"CACHE": "${containerEnv:DATA}/cache", "TOOLS": "${containerEnv:TOOLS}/bin"},
+        "postCreateCommand": "echo $DATA $CACHE $TOOLS",
+    }
+    commands = "\n".join(parse(json.dumps(container), "/home/me/app").shell_commands())
+    shell = subprocess.run(["bash", "-c", commands], capture_output=True, text=True, check=True)
+    assert shell.stdout == "/data /data/cache /opt/tools/bin\n"
 
 
 @pytest.mark.parametrize(

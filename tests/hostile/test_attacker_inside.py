@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from handiwork.errors import SandboxError, WorkspaceError
-from handiwork.events.action import CmdRunAction, IPythonRunCellAction
-from handiwork.events.observation import ErrorObservation
+from handiwork.events.action import CmdRunAction, IPythonRunCellAction, MessageAction
+from handiwork.events.observation import AgentDelegateObservation, ErrorObservation
 from handiwork.llm.scripted.script import Reply
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
@@ -222,6 +222,28 @@ async def test_an_edit_goes_through_no_link_to_a_hidden_file(tmp_path: Path) -> 
         refused = [event.content for event in await session.opened.log.read() if isinstance(event, ErrorObservation)]
         assert len(refused) == 2, refused
         assert all("is a link to the hidden file" in text for text in refused), refused
+
+
+async def test_a_delegation_of_the_model_runs_no_python_of_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, witness = repository(tmp_path / "project"), tmp_path / "witness"
+    (workspace / "helper.py").write_text(f"open({str(witness)!r}, 'w').close()\n")
+    (workspace / "helper.yaml").write_text("token: abc\n")
+    monkeypatch.chdir(workspace)
+    names = ("helper.py:Helper", f"{workspace}/helper.py:Helper", "helper:Helper", f"{workspace}/helper.yaml")
+    nodes = [{"name": "a/work", "operation": "delegate", "delegate": "helper.py:Helper"}]
+    swarm = {"graph": {"nodes": nodes}}
+    delegations = [
+        *(call("delegate", task="help", agent=name) for name in names),
+        call("delegate", task="help", agent="SwarmAgent", inputs=swarm),
+    ]
+    async with asking(tmp_path, workspace, *delegations, finish(), confirmation="never") as session:
+        assert await session.run() == ""
+        events = await session.opened.log.read()
+    assert not witness.exists()
+    assert not any(isinstance(event, AgentDelegateObservation) for event in events)
+    assert "token" not in " ".join(e.content for e in events if isinstance(e, ErrorObservation | MessageAction))
 
 
 async def test_a_variable_with_a_secret_cannot_be_made_to_stay_in_the_environment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 PASSED = "PASS|Passed|ok|✓|✔|√"
@@ -36,24 +37,32 @@ _REPORTS = (
     re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ +Passed\b"),  # ctest
 )
 
+_LINE = re.compile(r" \(line \d+\)$")
+"""Ends the name of a documentation test of cargo; a candidate may move it."""
+
 
 def reporting(check: str) -> str:
     """Return the test command so that it names each test that passes, if its runner is known, and reads no input."""
     for pattern, verbose in _NAMING:
         check = pattern.sub(verbose, check)
-    return f'export PYTEST_ADDOPTS="-rpfE $PYTEST_ADDOPTS"; {{ {check}\n}} < /dev/null'
+    return f'export PYTEST_ADDOPTS="-rpfE --continue-on-collection-errors $PYTEST_ADDOPTS"; {{ {check}\n}} < /dev/null'
 
 
 def passed_tests(output: str, check: str, exit_code: int | None) -> list[str]:
-    """Return the tests that the output reports as passed, without repetitions.
+    """Return the tests that the output reports as passed; the second of a name ends with " (2)", and so on.
 
-    If it names none, the command itself is the one test, which passes if its exit code is 0.
+    Many runners report a test's own name without that of its file. If the output names no test, the command itself is
+    the one test, which passes if its exit code is 0.
     """
     names: dict[str, None] = {}
+    times = Counter[tuple[re.Pattern[str], str]]()
     for line in output.splitlines():
         match = next(filter(None, (pattern.match(line) for pattern in _REPORTS)), None)
         if match is not None:
-            names[match[1][:LONGEST_NAME]] = None
+            name = _LINE.sub("", match[1])[:LONGEST_NAME]
+            times[match.re, name] += 1
+            number = times[match.re, name]
+            names[name if number == 1 else f"{name} ({number})"] = None
     return list(names)[:MOST_REPORTED] or ([check] if exit_code == 0 else [])
 
 

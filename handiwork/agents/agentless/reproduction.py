@@ -52,8 +52,12 @@ def script_of(reply: str) -> str:
 
 
 def phrases_in(output: str) -> tuple[str, ...]:
-    """Return which of the three phrases the output contains; a verdict contains exactly one."""
-    return tuple(phrase for phrase in (REPRODUCED, RESOLVED, OTHER) if phrase in output)
+    """Return which of the three phrases begin a line of the output; a verdict has exactly one.
+
+    A traceback quotes lines of the program, which contain them too.
+    """
+    lines = [line.strip() for line in output.splitlines()]
+    return tuple(phrase for phrase in (REPRODUCED, RESOLVED, OTHER) if any(line.startswith(phrase) for line in lines))
 
 
 def elected(scripts: Mapping[str, str], suffix: str) -> tuple[str, int] | None:

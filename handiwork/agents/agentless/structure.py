@@ -14,15 +14,8 @@ from pathlib import PurePosixPath
 from typing import Literal, NamedTuple, cast
 
 from handiwork.agents.repair.check import is_test
+from handiwork.agents.repair.files import CODE
 from handiwork.agents.repair.functions import bare, classes, definitions, functions, outline
-
-CODE = {
-    *(".py", ".pyx", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".tsx", ".vue", ".svelte", ".java", ".kt"),
-    *(".kts", ".scala", ".groovy", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".m", ".mm", ".cs", ".go", ".rs"),
-    *(".rb", ".php", ".pl", ".pm", ".lua", ".sh", ".bash", ".swift", ".dart", ".ex", ".exs", ".erl", ".hs", ".ml"),
-    *(".clj", ".r", ".jl", ".nim", ".zig", ".sql", ".f90"),
-}
-"""Suffixes of programs."""
 
 LONG_VALUE, VALUE_END = 30, 10
 """Lines of an assignment that a skeleton shows whole, and of each end of a longer one."""
@@ -32,6 +25,9 @@ PARSED = 256
 
 LONGEST_RANGE = 200
 """Lines of a range that a location may be."""
+
+_NO_TESTS = {"check", "checks", "verify", "spec", "specs"}
+"""Names of files that are protected like tests, and may be programs."""
 
 Kind = Literal["class", "function", "variable", "line"]
 
@@ -56,8 +52,9 @@ class Location(NamedTuple):
 
 
 def programs(listed: Iterable[str]) -> list[str]:
-    """Return the paths of programs, without tests."""
-    return [path for path in listed if PurePosixPath(path).suffix.lower() in CODE and not is_test(path)]
+    """Return the paths of programs, without tests if there are others."""
+    code = [path for path in listed if PurePosixPath(path).suffix.lower() in CODE]
+    return [path for path in code if not is_test(path) or PurePosixPath(path).stem in _NO_TESTS] or code
 
 
 def parse_python(path: str, text: str) -> ast.Module | None:

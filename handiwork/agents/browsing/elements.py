@@ -21,6 +21,8 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _VALUE = re.compile(r"""value=(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+)""")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+"""A value; its words are no properties of the element."""
 _LABEL = 40
 """Maximum characters of a text that may label the element after it."""
 _LABELS = frozenset({"StaticText", "LabelText", "heading", "rowheader", "columnheader", "cell"})
@@ -79,7 +81,7 @@ def _element(match: re.Match[str], before: str) -> Element:
         bid=match["bid"] or "",
         role=match["role"],
         name=name,
-        rest=match["rest"],
+        rest=_QUOTED.sub("''", match["rest"]),
         label=" ".join((name or (before if match["role"] in FILLED | CHOSEN | CHECKED else "")).split()),
         value=_said(value["value"]) if value else "",
     )

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Any, cast, get_args
 
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
+from handiwork.agents.registry import names_a_file
 from handiwork.events.action import (
     AddTaskAction,
     AgentDelegateAction,
@@ -43,7 +44,10 @@ def _delegation(arguments: dict[str, Any]) -> AgentDelegateAction:
         raise TypeError("inputs is an object")
     url = {"url": arguments["url"]} if arguments.get("url") else {}
     inputs = {**cast("dict[str, Any]", others), **url, "task": arguments["task"]}
-    return AgentDelegateAction(agent=arguments.get("agent") or _AGENT, inputs=inputs)
+    agent = arguments.get("agent") or _AGENT
+    if names_a_file(agent):
+        raise ValueError("agent is the name of an installed agent, not a file or module")
+    return AgentDelegateAction(agent=agent, inputs=inputs)
 
 
 _AGENT = "CodeActAgent"

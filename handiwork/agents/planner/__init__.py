@@ -92,7 +92,10 @@ class PlannerAgent(Agent):
         if small_window and (look := first_look(state, SMALL_BUDGET)) is not None:
             return look
         last = SMALL_LAST if small_window else LAST
-        tools = with_mcp(self.toolbox, state) if self.uses_mcp else self.toolbox
+        # A micro agent may name its tools; without those for the plan the agent cannot begin.
+        planning = (tool for tool in TOOLS if tool.name in _PLAN and tool not in self.toolbox)
+        toolbox = (*self.toolbox, *planning)
+        tools = with_mcp(toolbox, state) if self.uses_mcp else toolbox
         descriptions = tuple(tool.tool for tool in tools)
         situation = MessageAction(content=_situation(state), source="environment")
         state.history = [*recent(state.history, last), (situation, None)]

@@ -83,6 +83,9 @@ def runner_files(listed: Sequence[str]) -> list[str]:
 def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
     """Return the command of the project's test runner; None if the files listed, some of them read, show none."""
     for name, pattern, command in RUNNERS:
+        # tox and nox install packages from the network first.
+        if command in ("tox -q", "nox") and _python_tests(listed):
+            continue
         if name in listed and (match := re.search(pattern, files.get(name, ""), re.MULTILINE)):
             return command.format(*match.groups())
     tests = [path for path in listed if is_test(path)]

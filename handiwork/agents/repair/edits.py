@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from handiwork.events.action import FileEditAction, FileWriteAction
 from handiwork.events.base import Action, Model
+
+_COMMENT = re.compile(r"\s*(?://|#(?!!?\[|(?:define|undef|include|if|ifdef|ifndef|elif|else|endif|pragma|error)\b))")
+"""A comment of most languages; not an instruction to C's preprocessor, and not an attribute of Rust."""
 
 Texts = dict[str, str]
 """The whole texts of files by path."""
@@ -63,7 +67,7 @@ def applied(texts: Mapping[str, str], edits: Iterable[TextEdit]) -> Texts:
 def code_lines(code: str) -> tuple[str, ...]:
     """Return the lines without blank lines and comments, which a model adds to code it copies."""
     lines = (line.rstrip() for line in code.splitlines())
-    return tuple(line for line in lines if line and not line.lstrip().startswith(("#", "//")))
+    return tuple(line for line in lines if line and not _COMMENT.match(line))
 
 
 def _occurs_once(part: str, text: str) -> bool:

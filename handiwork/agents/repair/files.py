@@ -33,8 +33,23 @@ from handiwork.events.observation import (
     UserRejectObservation,
 )
 
-LIST = "{ git ls-files -co --exclude-standard 2>/dev/null | grep . || find * -type f 2>/dev/null; } | head -n 5000"
-"""Lists the files of the workspace, one per line."""
+CODE = {
+    *(".py", ".pyx", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".tsx", ".vue", ".svelte", ".java", ".kt"),
+    *(".kts", ".scala", ".groovy", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".m", ".mm", ".cs", ".go", ".rs"),
+    *(".rb", ".php", ".pl", ".pm", ".lua", ".sh", ".bash", ".swift", ".dart", ".ex", ".exs", ".erl", ".hs", ".ml"),
+    *(".clj", ".r", ".jl", ".nim", ".zig", ".sql", ".f90"),
+}
+"""Suffixes of programs."""
+
+_PROGRAM = f"\\.({'|'.join(sorted(suffix[1:] for suffix in CODE))})$"
+
+LIST = (
+    "{ git -c core.quotePath=off ls-files -co --exclude-standard 2>/dev/null | grep . || "
+    "find * -name node_modules -prune -o -type f -print 2>/dev/null; } | "
+    f"awk '!/\\// || /{_PROGRAM}/ {{ print; next }} {{ others[++n] = $0 }} "
+    "END { for (i = 1; i <= n; i++) print others[i] }' | head -n 5000"
+)
+"""Lists the files of the workspace, one per line: first programs and the files at its top, then the others."""
 
 REMOVE = "rm -f -- "
 """Removes a file that a candidate made."""

@@ -53,7 +53,7 @@ class SwarmNode(Model):
     operation: OperationName
     instruction: str = ""
     examples: tuple[NodeExample, ...] = ()
-    delegate: str = ""
+    delegate: str = Field(default="", pattern=r"^(?:[A-Za-z]\w*)?$")
 
     @property
     def agent(self) -> str:

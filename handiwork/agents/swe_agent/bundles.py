@@ -37,9 +37,9 @@ LARGEST = 20_000_000
 DEPTH = 2
 """The folders above a configuration in which its bundles are looked up, if it is in no git repository."""
 
-_PLACEHOLDER = re.compile(r'"?<(\w+)>"?')
+_PLACEHOLDER = re.compile(r'"?<([\w-]+)>"?')
 _VARIABLE = re.compile(r"\{(\w+)\}")
-_OPTIONAL = re.compile(r"\[\s*(<\w+>)\s*\]")
+_OPTIONAL = re.compile(r"\[\s*(<[\w-]+>)\s*\]")
 _SWE_AGENT_ROOT = re.compile(rb"(?<![\w./-])/root(?=[/'\"\s]|$)")
 
 

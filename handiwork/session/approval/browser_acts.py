@@ -143,7 +143,9 @@ def _act(call: _InspectedCall) -> str:
     if call.name in _SETTING:
         options = call.options
         chosen = f" to {', '.join(options)!r}" if options else ""
-        risky = not target.form and names_irreversible_act([*target.names, *options])
+        # An option of a select box in a form waits for the form to be sent; one of an ARIA listbox may act.
+        waits = target.form and (target.select or call.name != "select_option")
+        risky = not waits and names_irreversible_act([*target.names, *options])
         return f"set {target}{chosen}" if risky else ""
     if call.name in ("drag_and_drop", "mouse_drag_and_drop"):
         risky = any(names_irreversible_act(element.names) for element in elements)

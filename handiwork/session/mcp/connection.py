@@ -222,7 +222,7 @@ class Connection:
             def refused(text: str) -> None:
                 run.refusal = text
 
-            async with http_transport(self._settings.url, headers, self._options.egress, refused) as streams:
+            async with http_transport(self._settings.url, headers, self._options.egress, refused, run.end) as streams:
                 yield streams
             return
         assert self._settings.command is not None
@@ -249,7 +249,7 @@ class Connection:
 
     def _ending(self, run: _Run, *, with_errors: bool = True) -> str:
         if run.pipe is None:
-            return ""
+            return run.problem
         code = run.pipe.exit_code
         ending = "its output ended" if code is None else f"its program ended with exit code {code}"
         ending = run.problem or ending

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +69,27 @@ async def pipe_transport(pipe: Pipe, end: Callable[[str], None]) -> AsyncGenerat
 
 @asynccontextmanager
 async def http_transport(
-    url: str, headers: Mapping[str, str], egress: Egress, refused: Callable[[str], None]
+    url: str,
+    headers: Mapping[str, str],
+    egress: Egress,
+    refused: Callable[[str], None],
+    end: Callable[[str], None],
 ) -> AsyncGenerator[Streams]:
-    """Return streams to the server at the address, which the egress must allow; ``refused`` gets its refusals."""
+    """Return streams to the server at the address, which the egress must allow; ``refused`` gets its refusals.
+
+    ``end`` is called when the server no longer knows the session, with that reason: the protocol then asks for a new
+    one.
+    """
     from mcp.client.streamable_http import streamable_http_client
 
     async def record(event: EgressEvent) -> bool:
         if not event.allowed:
             refused(f"{event.host}:{event.port} is refused: {event.reason}")
         return await egress.record(event)
+
+    async def watch(response: httpx2.Response) -> None:
+        if response.status_code == HTTPStatus.NOT_FOUND and "mcp-session-id" in response.request.headers:
+            end("it has ended its session")
 
     proxy = Proxy(Egress(egress.allowed, record, egress.internet))
     with tempfile.TemporaryDirectory(prefix="hw-mcp-") as folder:
@@ -85,7 +98,9 @@ async def http_transport(
         transport = ProxyTransport(Path(folder) / "proxy")
         try:
             async with (
-                httpx2.AsyncClient(transport=transport, headers=dict(headers), timeout=timeout) as client,
+                httpx2.AsyncClient(
+                    transport=transport, headers=dict(headers), timeout=timeout, event_hooks={"response": [watch]}
+                ) as client,
                 streamable_http_client(url, http_client=client) as streams,
             ):
                 yield streams

@@ -109,6 +109,11 @@ class TestNormalisedPatch:
         assert patch("let x = 1\nlet y = 3\n", "a.js", before) == patch("let x = 1\n// y\nlet y = 3\n", "a.js", before)
         assert patch("let x = 1\nlet y = 3\n", "a.js", before) != patch("let x = 1\nlet y = 4\n", "a.js", before)
 
+    @pytest.mark.parametrize("line", ["#define LIMIT {}", "#if LIMIT > {}", "#[repr(u{})]", "#![recursion_limit = {}]"])
+    def test_an_instruction_to_the_compiler_is_no_comment(self, line: str) -> None:
+        assert patch(line.format(20), "a.c", line.format(10)) != ""
+        assert patch("# define the limit\nX = 1\n", "a.rb", "X = 1\n") == ""
+
     def test_the_file_is_a_part_of_the_patch(self) -> None:
         before = {"a.py": "X = 1\n", "b.py": "X = 1\n"}
         assert normalised_patch(before, {"a.py": "X = 2\n"}) != normalised_patch(before, {"b.py": "X = 2\n"})

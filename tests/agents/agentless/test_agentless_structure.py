@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ from handiwork.agents.agentless.structure import (
     spans_of,
     tree,
 )
+from handiwork.agents.repair.files import LIST
 
 PYTHON = '''\
 """Shapes."""
@@ -132,6 +134,17 @@ class TestFiles:
     def test_programs_are_no_tests_and_no_data(self) -> None:
         listed = ["a.py", "README.md", "tests/b.py", "test_c.py", "d.go", "d_test.go", "e.png", "f.spec.ts", "g.ts"]
         assert programs(listed) == ["a.py", "d.go", "g.ts"]
+        assert programs(["verify.py", "src/checks.go", "tests/test_a.py"]) == ["verify.py", "src/checks.go"]
+        assert programs(["testing/client.py", "notes.txt"]) == ["testing/client.py"]
+
+    def test_programs_are_listed_before_others_and_by_their_own_names(self, tmp_path: Path) -> None:
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+        for path in ["package.json", "módulos/área.py", *(f"assets/{n}.json" for n in range(5_001))]:
+            (tmp_path / path).parent.mkdir(exist_ok=True)
+            (tmp_path / path).touch()
+        listed = subprocess.run(["bash", "-c", LIST], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        assert sorted(listed.splitlines()[:2]) == ["módulos/área.py", "package.json"]
+        assert len(listed.splitlines()) == 5_000
 
     def test_a_tree_has_each_folder_once_and_ends_where_it_is_too_long(self) -> None:
         paths = ["b.py", "a/c/x.py", "a/y.py", "a/c/z.py"]
@@ -204,9 +217,24 @@ class TestRegression:
             ("running 2 tests\ntest shape::area ... ok\ntest shape::side ... FAILED\n", ["shape::area"]),
             ("TAP version 13\nok 1 - adds # time=1ms\nnot ok 2 - divides\n", ["adds"]),
             ("  ✓ adds (3 ms)\n  ✕ divides (1 ms)\n✔ halves (0.5ms)\n", ["adds", "halves"]),
+            ("✔ is empty (1ms)\n✔ is empty (2ms)\n", ["is empty", "is empty (2)"]),
+            ("tests/a.py::x PASSED [ 50%]\nPASSED tests/a.py::x\n", ["tests/a.py::x"]),
+            ("test src/lib.rs - add (line 5) ... ok\n", ["src/lib.rs - add"]),
             ("1/2 Test #1: area .......   Passed    0.01 sec\n2/2 Test #2: side ...***Failed\n", ["area"]),
         ],
-        ids=["pytest -r", "pytest -v", "unittest", "go", "cargo", "TAP", "jest and node", "ctest"],
+        ids=[
+            "pytest -r",
+            "pytest -v",
+            "unittest",
+            "go",
+            "cargo",
+            "TAP",
+            "jest and node",
+            "one name",
+            "pytest -v -rp",
+            "cargo doc",
+            "ctest",
+        ],
     )
     def test_the_tests_that_passed_are_read_from_the_output(self, output: str, names: list[str]) -> None:
         assert passed_tests(output, "check", 1) == names
@@ -221,6 +249,13 @@ class TestRegression:
         assert "go test -v ./..." in reporting("go test ./...")
         assert "{ make test\n}" in reporting("make test")
 
+    def test_a_test_file_that_cannot_be_imported_hides_no_other_test(self, tmp_path: Path) -> None:
+        (tmp_path / "test_broken.py").write_text("import not_there\n")
+        (tmp_path / "test_half.py").write_text("def test_half():\n    pass\n")
+        command = reporting(f"{sys.executable} -m pytest -q -p no:cacheprovider")
+        ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert passed_tests(ran.stdout, "check", ran.returncode) == ["test_half.py::test_half"]
+
     def test_of_too_many_tests_those_named_like_the_files_come_first(self) -> None:
         tests = [f"test_{number}" for number in range(600)] + ["test_area"]
         assert nearest(tests, ["area"])[:2] == ["test_area", "test_0"]
@@ -232,6 +267,7 @@ class TestReproduction:
         assert phrases_in("x\nIssue resolved\n") == ("Issue resolved",)
         assert phrases_in("Issue resolved\nIssue reproduced\n") == ("Issue reproduced", "Issue resolved")
         assert phrases_in("issue resolved?") == ()
+        assert phrases_in('  File "a.py", line 3\n    if f(): print("Issue resolved")\nNameError: f\n') == ()
 
     def test_the_program_is_a_block_that_can_print_both(self) -> None:
         program = "print('Issue reproduced' if f() else 'Issue resolved')\n"

@@ -13,11 +13,12 @@ from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.prompt import prompt_messages
 from handiwork.agents.micro.agent import agent_class
 from handiwork.agents.micro.definition import parse
+from handiwork.agents.planner import PlannerAgent
 from handiwork.agents.protocols import JSON
 from handiwork.agents.protocols.base import ReplyProtocol
 from handiwork.agents.protocols.text_reply import TextProtocol
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, CmdRunAction, FileEditAction
+from handiwork.events.action import AddTaskAction, AgentFinishAction, CmdRunAction, FileEditAction
 from handiwork.events.base import Action
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
@@ -72,6 +73,13 @@ def test_the_replies_of_the_example_call_the_agents_own_tools(keys: str, protoco
 def test_an_agent_that_only_reads_has_no_example() -> None:
     messages = list(prompt_messages(TextProtocol(), True, state_of(task()), micro("tools: read\n").toolbox, TEXT))
     assert [message.role for message in messages] == ["system"]
+
+
+async def test_a_planner_with_chosen_tools_can_still_plan() -> None:
+    micro_file = parse(Path("Mine.md"), "---\nagent: PlannerAgent\ntools: [bash, read]\n---\nDo it: {{ task }}\n")
+    llm = ScriptedLLM([{"tool_calls": [{"name": "plan_task", "arguments": {"goal": "look"}}]}])
+    (planned,) = cast("list[Action]", await agent_class(micro_file, lambda _: PlannerAgent)(llm).step(state_of(task())))
+    assert isinstance(planned, AddTaskAction)
 
 
 async def test_the_context_runs_before_the_first_request_and_once() -> None:

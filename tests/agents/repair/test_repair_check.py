@@ -51,6 +51,8 @@ UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a
         ({"tests/constants.py": "A = 1\n", "tests/test_a.py": "def test_a(): ...\n"}, "python3 -m pytest -q"),
         ({"tests/constants.py": "A = 1\n"}, "python3 -m pytest -q"),
         ({"tests/helpers.py": "def f(): ...\n", "tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests"),
+        ({"tox.ini": "[flake8]\n", "test_a.py": UNITTEST}, "python3 -m unittest"),
+        ({"tox.ini": "[tox]\n", "a.py": ""}, "tox -q"),
         ({"tests/run.sh": "exit 1\n"}, "sh tests/run.sh"),
         ({"a.test.js": ""}, "node --test"),
         ({"a.py": "", "README.md": ""}, None),

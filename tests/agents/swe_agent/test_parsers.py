@@ -13,6 +13,14 @@ GREP = BundleTool(
     signature='grep_code "<term>" [<dir>]',
     arguments=(BundleArgument(name="term"), BundleArgument(name="dir", required=False)),
 )
+REPLACE = BundleTool(
+    name="edit",
+    signature="edit <search> [<replace-all>]",
+    arguments=(
+        BundleArgument(name="search"),
+        BundleArgument(name="replace-all", type="boolean", required=False),
+    ),
+)
 EDIT = BundleTool(
     name="edit",
     signature="edit <first>:<last>\n<text>\nend_of_edit\n",
@@ -72,6 +80,8 @@ def test_a_reply_of_another_form_is_malformed(form: str, text: str) -> None:
 def test_the_command_of_a_call() -> None:
     assert GREP.command({"term": "it's", "dir": "src"}) == """grep_code 'it'"'"'s' src"""
     assert EDIT.command({"first": 1, "last": 2, "text": "  <x>\n{y}\n"}) == "edit 1:2\n  <x>\n{y}\nend_of_edit"
+    assert REPLACE.command({"search": "a b", "replace-all": True}) == "edit 'a b' True"
+    assert REPLACE.command({"search": "a"}) == "edit a"
     assert EDIT.command({"first": 1, "last": 2, "text": ""}) == "edit 1:2\nend_of_edit"
     with pytest.raises(KeyError, match="term"):
         GREP.command({})

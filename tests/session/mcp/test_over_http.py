@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import pytest
 import uvicorn
 from mcp.server import MCPServer
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handiwork.events.observation import ErrorObservation, MCPCallObservation
@@ -47,13 +51,18 @@ async def remote(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Remote]:
 
         return call
 
-    config = uvicorn.Config(watched(server.streamable_http_app()), port=0, log_level="error", lifespan="on")
-    running = uvicorn.Server(config)
+    async with listening(watched(server.streamable_http_app()), lifespan="on") as remote.port:
+        yield remote
+
+
+@asynccontextmanager
+async def listening(app: ASGIApp, lifespan: Literal["on", "off"] = "off") -> AsyncIterator[int]:
+    """Serve the application on the loopback; gives the port."""
+    running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan=lifespan))
     task = asyncio.create_task(running.serve())
     while not running.started:
         await asyncio.sleep(0.01)
-    remote.port = running.servers[0].sockets[0].getsockname()[1]
-    yield remote
+    yield running.servers[0].sockets[0].getsockname()[1]
     running.should_exit = running.force_exit = True
     await task
 
@@ -75,6 +84,51 @@ async def test_an_address_that_is_not_allowed_is_refused_and_said(sessions: Sess
     assert "is refused" in sessions.all(ErrorObservation)[0].content
     assert not sessions.all(EgressEvent)[0].allowed
     assert remote.headers == []
+
+
+class SessionServer:
+    """A server that names its sessions and forgets a session after one call of its tool, as after a restart."""
+
+    def __init__(self) -> None:
+        self.sessions: list[str] = []
+        self._known: set[str] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        message = await request.json() if request.method == "POST" else {}
+        session, headers = request.headers.get("mcp-session-id", ""), {}
+        results = {"tools/list": {"tools": [{"name": "double", "inputSchema": {"type": "object"}}]}}
+        if message.get("method") == "initialize":
+            headers["Mcp-Session-Id"] = session = f"session-{len(self.sessions)}"
+            self.sessions.append(session)
+            self._known.add(session)
+            about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "old", "version": "1"}}
+            results["initialize"] = {"protocolVersion": "2025-06-18", **about}
+        if message and session not in self._known:
+            answer = Response(status_code=404)
+        elif message.get("method") == "tools/call":
+            self._known.clear()
+            answer = self._result(message, {"content": [{"type": "text", "text": session}]})
+        elif message.get("method") in results:
+            answer = self._result(message, results[message["method"]], headers)
+        else:
+            answer = Response(status_code=202 if message else 405)
+        await answer(scope, receive, send)
+
+    def _result(self, message: Any, result: Any, headers: Any = None) -> Response:
+        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": result}, headers=headers)
+
+
+async def test_a_server_that_has_ended_its_session_is_asked_for_a_new_one(sessions: Sessions) -> None:
+    server = SessionServer()
+    async with listening(server) as port:
+        servers = {"old": {"url": f"http://127.0.0.1:{port}/mcp"}}
+        replies = [*(mcp_call("old", "double", number=n) for n in range(3)), finish()]
+        await sessions.run(servers, replies, allow_net=(f"127.0.0.1:{port}",))
+    assert [call.content for call in sessions.all(MCPCallObservation)] == ["session-0", "session-1"]
+    (lost,) = sessions.all(ErrorObservation)
+    assert "it has ended its session" in lost.content
+    assert "the next call starts it again" in lost.content
 
 
 async def test_an_address_where_nobody_listens_is_said(sessions: Sessions) -> None:

@@ -35,6 +35,13 @@ _FOCUS = """element => {
   element.focus();
   return taken || element.getRootNode().activeElement === element;
 }"""
+_IS_LIST = "element => element.tagName !== 'SELECT' && element.getAttribute('role') === 'listbox'"
+_OPTION = """(list, wanted) => {
+  const plain = (text) => (text ?? "").trim().replace(/\\s+/g, " ");
+  const isWanted = (text) => plain(text) !== "" && plain(text) === plain(wanted);
+  const options = [...list.querySelectorAll("[role=option]")];
+  return options.find((one) => isWanted(one.getAttribute("aria-label")) || isWanted(one.textContent));
+}"""
 _TAKES_SEVERAL = "element => element.tagName !== 'SELECT' || element.multiple"
 _FORMATS = (
     "Dates are written as 2026-12-31, times as 23:59, both as 2026-12-31T23:59, months as 2026-12, weeks as 2026-W52"
@@ -165,10 +172,17 @@ async def _set_checked(target: ElementHandle, bid: str, checked: bool) -> None:
 
 
 async def select_option(window: Window, bid: str, options: str | list[str]) -> None:
-    """Select options, by their values or labels, and nothing else."""
+    """Select options, by their values or labels, and nothing else; those of an ARIA listbox are clicked."""
     async with element(window, bid) as (target, _):
         if isinstance(options, list) and len(options) > 1 and not await target.evaluate(_TAKES_SEVERAL):
             raise DoneWrong(f"[{bid}] takes only one option, not {len(options)}")
+        if await target.evaluate(_IS_LIST):
+            for wanted in [options] if isinstance(options, str) else options:
+                option = (await target.evaluate_handle(_OPTION, wanted)).as_element()
+                if option is None:
+                    raise DoneWrong(f"[{bid}] has no option {wanted[:100]!r}")
+                await option.click()
+            return
         await target.select_option(options)
 
 
