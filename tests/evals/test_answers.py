@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -98,5 +99,7 @@ async def test_a_file_is_read_as_text_up_to_a_size(tmp_path: Path) -> None:
         assert len(await read_answer(sandbox, "large.txt")) == LARGEST
         assert await read_answer(sandbox, "folder") == ""
         assert await read_answer(sandbox, "none.txt") == ""
+        os.mkfifo(tmp_path / "pipe")
+        assert await read_answer(sandbox, "pipe") == ""
     finally:
         await sandbox.close()

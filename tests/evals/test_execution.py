@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handiwork.evals.scoring import execution
 from handiwork.evals.scoring.execution import new_sandbox, run_code, run_script
 from handiwork.evals.scoring.programs import run_program
 
@@ -42,6 +43,16 @@ async def test_only_a_script_that_ran_as_long_as_it_may_has_timed_out(
         done = await run_script(sandbox, script, seconds)
     assert (done.exit_code, done.timed_out) == (exit_code, "took" in cut_short)
     assert done.cut_short(seconds) == cut_short
+
+
+async def test_both_ends_of_a_long_output_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "LARGEST_LOG", 200)
+    async with new_sandbox("bubblewrap") as (sandbox, _):
+        await sandbox.start()
+        done = await run_script(sandbox, "echo begin; head -c 5000 /dev/zero | tr '\\0' x; echo; echo end", 60)
+        removed = await run_script(sandbox, "rm /tmp/output.log", 60)
+    assert (done.output[:6], done.output[-4:], len(done.output)) == ("begin\n", "end\n", 200)
+    assert (removed.exit_code, removed.output) == (0, "")
 
 
 async def test_a_program_that_never_ends_fails() -> None:

@@ -162,12 +162,23 @@ async def test_the_arms_score_1_and_0_and_tasks_whose_reference_does_not_run_are
     [
         ("python train.py --epochs 3 --lr 0.01", 1, ""),
         ("python train.py --epochs 99 --lr 0.01 # 3", 1, ""),
+        ("python train.py --epochs 3 --lr 0.01' > answer.txt; cd /tmp #", 1, ""),
+        ("python train.py --epochs 3 --lr 0.01' > answer.txt; rm -r train; touch train #", 0, "it exits with 1"),
         ("python train.py --epochs 3 --lr 10.01", 0, "it exits with 1"),
         ("cd .. && python train.py --epochs 3 --lr 0.01", 0, "it exits with 2"),
         ("python train.py --epochs 3 --lr 0.01; kill -9 $$", 0, "it exits with 137"),
         ("python train.py --epochs 3 --lr 0.1", 0, "it lacks '0.01', the value of lr"),
     ],
-    ids=["runs", "still runs", "fails", "elsewhere", "killed", "other value"],
+    ids=[
+        "runs",
+        "still runs",
+        "in another folder",
+        "without the folder",
+        "fails",
+        "elsewhere",
+        "killed",
+        "other value",
+    ],
 )
 async def test_an_agents_answer_is_right_if_it_exits_with_0_or_still_runs(
     answer: str, score: int, why: str, tmp_path: Path

@@ -5,7 +5,9 @@ tests/docker/test_multi_swe_bench.py runs an instance of our own in a container.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -95,6 +97,35 @@ def test_a_log_is_resolved_only_if_every_named_test_is_in_its_class(name: str) -
                 assert not graded(
                     row, written(row, {**lacking, "failed_tests": [*fixed["failed_tests"], lost]})
                 ).resolved
+
+
+def mocha_report(result: Mapping[str, Any]) -> str:
+    """A log of these results, as mocha's JSON reporter writes it."""
+    kinds = {"passes": "passed", "failures": "failed", "pending": "skipped"}
+    tests = {
+        kind: [
+            {"title": name, "fullTitle": name, "currentRetry": 0, "duration": 1, "err": {}}
+            for name in result[f"{status}_tests"]
+        ]
+        for kind, status in kinds.items()
+    }
+    counts = {kind: len(tests[kind]) for kind in kinds}
+    stats = {"suites": 1, "tests": sum(counts.values()), "start": "", "end": "", "duration": 1, **counts}
+    return f"> mocha\n{json.dumps({'stats': stats, 'tests': [*chain(*tests.values())], **tests}, indent=2)}\n"
+
+
+@pytest.mark.slow
+def test_a_log_of_json_is_read_with_its_nested_records() -> None:
+    row = next(one.row for one in every("js") if one.id == "expressjs__express-3695")
+    assert graded(row, mocha_report(row["fix_patch_result"])).resolved
+    assert not graded(row, mocha_report(row["test_patch_result"])).resolved
+
+
+@pytest.mark.slow
+def test_a_log_that_the_official_parser_fails_on_is_not_resolved_as_upstream() -> None:
+    row = next(one.row for one in every("js") if one.id == "expressjs__express-3695")
+    broken = graded(row, "  var opts = {}\n             ^\nSyntaxError: Unexpected token\n")
+    assert (broken.resolved, broken.doubtful) == (False, True)
 
 
 @pytest.mark.slow

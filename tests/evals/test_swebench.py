@@ -245,6 +245,20 @@ async def test_an_instance_whose_own_solution_fails_is_unfit() -> None:
             await SWEBENCH.set_up(impossible, sandbox)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+async def test_a_reference_solution_that_was_resolved_is_checked_again_for_other_tests() -> None:
+    instance = real(FLASK)
+    other = replace(instance, row={**instance.row, "FAIL_TO_PASS": ["tests/test_config.py::test_not_here"]})
+    await installations.install(subject_of(instance))
+    async with new_sandbox("bubblewrap", read_only=SWEBENCH.mounts(instance)) as (sandbox, place):
+        installations.put(subject_of(instance), place)
+        await sandbox.start()
+        await SWEBENCH.set_up(instance, sandbox)
+        with pytest.raises(UnfitError, match="reference solution is not resolved"):
+            await SWEBENCH.set_up(other, sandbox)
+
+
 PROBES = r"""
 count() { echo "$1: $(cat | wc -l)"; }
 git log --all --oneline | count history

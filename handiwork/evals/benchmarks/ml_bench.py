@@ -153,7 +153,10 @@ class MLBench(Benchmark):
         if why := fault(rollout.instance, answer):
             return Score(0.0, answer, {"why": why})
         await rollout.sandbox.interrupt()
-        done = await execute(rollout.instance, answer, rollout.sandbox)
+        try:
+            done = await execute(rollout.instance, answer, rollout.sandbox)
+        except OSError as error:  # the agent has changed the folder
+            return Score(0.0, answer, {"why": f"it cannot run: {error}"})
         why = "" if has_run(done) else f"it exits with {done.exit_code}"
         return Score(float(not why), answer, {"why": why, "output": done.output[-2000:]})
 
@@ -179,18 +182,22 @@ def has_run(done: ScriptOutput) -> bool:
 
 
 async def execute(instance: Instance, answer: str, sandbox: Sandbox) -> ScriptOutput:
-    """Run an answer in the task's folder of the sandbox's workspace until its time limit. Raises SandboxError."""
-    name, folder = instance.group, shlex.quote(instance.row["path"])
+    """Run an answer in the task's folder of the sandbox's workspace until its time limit.
+
+    Raises SandboxError, OSError if the folder takes no file.
+    """
+    # The shell is the agent's, and may be in any folder.
+    name, folder = instance.group, f"{sandbox.workspace}/{instance.row['path']}"
     script = is_script(answer)
     seconds = 4 if name == "vid2vid" else 7 if name == "pytorch-image-models" and not script else 10
     if not script:
-        await write_file(sandbox, f"{sandbox.workspace}/{instance.row['path']}/{_CODE}", answer.encode())
+        await write_file(sandbox, f"{folder}/{_CODE}", answer.encode())
     environment = (
         f"if command -v activate > /dev/null; then source activate {_CONDA.get(name, 'base')}; fi\n"
         'command -v python > /dev/null || python() { python3 "$@"; }\n'
     )
     command = answer if script else f"python {_CODE}"
-    return await run_script(sandbox, f"cd {folder} || exit 1\n{environment}{command}\n", seconds)
+    return await run_script(sandbox, f"cd {shlex.quote(folder)} || exit 1\n{environment}{command}\n", seconds)
 
 
 def _pack(folder: Path) -> bytes:

@@ -42,13 +42,13 @@ def fenced(text: str, *languages: str) -> str:
 
 
 async def read_answer(sandbox: Sandbox, path: str) -> str:
-    """Return the text of a file that the agent wrote, "" if it is missing; invalid UTF-8 is replaced."""
+    """Return the text of a file that the agent wrote, "" if it cannot be read; invalid UTF-8 is replaced."""
     content = b""
     try:
         async for piece in sandbox.download(path):
             content += piece
             if len(content) > LARGEST:
                 break
-    except (FileNotFoundError, IsADirectoryError):
+    except OSError:
         return ""
     return content[:LARGEST].decode(errors="replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ async def check_reference(instance: Instance) -> None:
     Raises DataError, SandboxError, OfficialError.
     """
     row = instance.row
-    key = hashlib.sha256(f"{row['image_id']} {PACKAGE} {instance.id}".encode()).hexdigest()[:20]
+    rule = json.dumps({name: row[name] for name in (*_FIELDS, "fix_patch")}, sort_keys=True)
+    key = hashlib.sha256(f"{row['image_id']} {PACKAGE} {instance.id} {rule}".encode()).hexdigest()[:20]
     mark = cache_dir() / "multi-swe-bench" / key
     if mark.exists():
         return

@@ -10,9 +10,10 @@ import importlib
 import json
 import re
 import sys
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_origin
 
 CLASSES = ("p2p_tests", "f2p_tests", "s2p_tests", "n2p_tests")
 
@@ -24,8 +25,8 @@ def main(folder: str) -> None:
     instance = _instance(Path(folder), row)
     try:
         fixed = instance.parse_log(case["log"])
-    except ValueError as error:  # a test that both passed and failed: upstream makes no report either
-        json.dump({"resolved": False, "captured": 0, "why": str(error), "failed": {}}, sys.stdout)
+    except Exception as error:  # noqa: BLE001 - upstream makes no report of any kind then, and the patch is not resolved
+        json.dump({"resolved": False, "captured": 0, "why": repr(error), "failed": {}}, sys.stdout)
         return
     results = importlib.import_module("multi_swe_bench.harness.test_result")
     report = importlib.import_module("multi_swe_bench.harness.report").Report(
@@ -53,11 +54,11 @@ def _instance(folder: Path, row: dict[str, Any]) -> Any:
     """Return the package's object for an instance, which parses logs.
 
     Only the one module of the instance's repository is imported: the package's own imports load 2,000 of them, and
-    Docker's client. A package that only makes records of JSON, and one for a function that is not called, are replaced.
+    Docker's client. A package that makes records of JSON, and one for a function that is not called, are replaced.
     """
     sys.path.insert(0, str(folder))
     json_records = ModuleType("dataclasses_json")
-    json_records.__dict__.update(dataclass_json=_same, config=_no_config)
+    json_records.__dict__.update(dataclass_json=_decoding, config=_no_config)
     patches = ModuleType("unidiff")
     patches.__dict__["PatchSet"] = None
     sys.modules.update(dataclasses_json=json_records, unidiff=patches)
@@ -90,8 +91,22 @@ def _module_of(repos: Path, org: str, repo: str) -> Path:
     raise LookupError(f"the package has no repository {org}/{repo}")
 
 
-def _same(cls: Any) -> Any:
+def _decoding(cls: Any) -> Any:
+    """Give a dataclass the `from_dict` of the package dataclasses_json, which decodes dataclasses in it too."""
+
+    def from_dict(record: dict[str, Any]) -> Any:
+        known = {field.name: field.type for field in fields(cls)}
+        return cls(**{name: _decoded(known[name], value) for name, value in record.items() if name in known})
+
+    cls.from_dict = staticmethod(from_dict)
     return cls
+
+
+def _decoded(kind: Any, value: Any) -> Any:
+    if get_origin(kind) is list and value is not None:
+        return [_decoded(get_args(kind)[0], one) for one in value]
+    decode = getattr(kind, "from_dict", None) if is_dataclass(kind) else None
+    return value if decode is None else decode(value)
 
 
 def _no_config(**_: Any) -> dict[str, Any]:
