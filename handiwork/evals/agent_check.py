@@ -44,11 +44,11 @@ class AgentVerdict:
 
 
 def _changes(*lines: str) -> Judge:
-    """Return the judge of a task whose changes are exactly these lines of a patch."""
+    """Return the judge of a task whose changes are exactly these lines of a patch, with quotes of either kind."""
 
     def judge(result: RunResult) -> str:
         patch = [line for line in result.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
-        if sorted(patch) == sorted(lines):
+        if sorted(line.replace("'", '"') for line in patch) == sorted(lines):
             return _ended(result)
         return "nothing was changed" if not patch else f"it changed other lines: {'; '.join(patch)[:200]}"
 

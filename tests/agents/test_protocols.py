@@ -395,6 +395,11 @@ class TestText:
         assert isinstance(action, FileWriteAction)
         assert action.content == content
 
+    def test_a_cut_message_of_an_end_is_still_one(self) -> None:
+        (end,) = read(TEXT, Completion("Here:\n\n```finish\nThe project adds", finish_reason="length"), TOOLS)
+        assert isinstance(end, AgentFinishAction)
+        assert end.outputs["message"] == "The project adds"
+
     def test_an_answer_that_was_cut_is_still_one(self) -> None:
         (action,) = read(NATIVE, Completion("The tags <b> and", finish_reason="length"), TOOLS)
         assert isinstance(action, MessageAction)

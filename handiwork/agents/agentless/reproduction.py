@@ -18,7 +18,10 @@ _BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 class ScriptLanguage(NamedTuple):
-    """A language for reproduction tests: its name, the suffix of a program, and the command that runs one."""
+    """A language for reproduction tests: its name, the suffix of a program, and the command that runs one.
+
+    The command finds the project's modules also in the folder that is usual for them.
+    """
 
     name: str
     suffix: str
@@ -29,11 +32,11 @@ SHELL = ScriptLanguage("bash", ".sh", "bash")
 """Builds and runs programs that need a compiler."""
 
 LANGUAGES = (
-    ScriptLanguage("Python", ".py", "python3"),
+    ScriptLanguage("Python", ".py", 'PYTHONPATH="$PWD/src${PYTHONPATH:+:$PYTHONPATH}" python3'),
     ScriptLanguage("JavaScript", ".js", "node"),
-    ScriptLanguage("Ruby", ".rb", "ruby"),
+    ScriptLanguage("Ruby", ".rb", "ruby -I lib"),
     ScriptLanguage("PHP", ".php", "php"),
-    ScriptLanguage("Perl", ".pl", "perl"),
+    ScriptLanguage("Perl", ".pl", "perl -I lib"),
     ScriptLanguage("Lua", ".lua", "lua"),
     SHELL,
 )

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, cast
 
 from handiwork.agents.repair.check import is_test
 from handiwork.agents.repair.files import CODE
-from handiwork.agents.repair.functions import bare, classes, definitions, functions, outline
+from handiwork.agents.repair.functions import bare, classes, constants, every_function, outline
 
 LONG_VALUE, VALUE_END = 30, 10
 """Lines of an assignment that a skeleton shows whole, and of each end of a longer one."""
@@ -74,12 +74,19 @@ def is_valid(path: str, text: str) -> bool:
 
 
 @lru_cache(maxsize=PARSED)
-def elements(path: str, text: str) -> Mapping[str, Span]:
-    """Return the classes, functions and variables of a file by name; a method is named ``Class.method``."""
+def elements(path: str, text: str) -> Mapping[str, Sequence[Span]]:
+    """Return the classes, functions and variables of a file by name; a method is named ``Class.method``.
+
+    A name may have several: a property's getter and setter, or overloads.
+    """
+    found: dict[str, list[Span]] = {}
     if (tree := parse_python(path, text)) is not None:
-        return dict(_python_elements(tree.body, ""))
-    found = {**definitions(text), **classes(text)}
-    return {name: Span(lines.first, lines.last) for name, lines in found.items()}
+        for name, span in _python_elements(tree.body, ""):
+            found.setdefault(name, []).append(span)
+        return found
+    for name, lines in (*every_function(text), *constants(text).items(), *classes(text).items()):
+        found.setdefault(name, []).append(Span(lines.first, lines.last))
+    return found
 
 
 @lru_cache(maxsize=PARSED)
@@ -90,11 +97,10 @@ def skeleton(path: str, text: str) -> str:
             return "\n".join(_python_skeleton(tree.body, text.split("\n")))
         except _UNREADABLE:
             pass
-    bodies = functions(text)
     lines = text.splitlines()
-    parts = [(place.first, outline(place.text)) for place in bodies.values()]
+    parts = [(place.first, outline(place.text)) for _, place in every_function(text)]
     parts += [(place.first, lines[place.first].rstrip()) for place in classes(text).values()]
-    parts += [(p.first, "\n".join(_cut(p.text.split("\n")))) for n, p in definitions(text).items() if n not in bodies]
+    parts += [(place.first, "\n".join(_cut(place.text.split("\n")))) for place in constants(text).values()]
     return "\n".join(part for _, part in sorted(parts))
 
 
@@ -136,9 +142,9 @@ def spans_of(path: str, text: str, locations: Sequence[Location], context: int) 
         if kind == "line":
             spans += [Span(int(name) - 1, int(name) - 1)] if 0 < int(name) <= end + 1 else []
         elif name in known:
-            spans.append(known[name])
+            spans += known[name]
         else:
-            spans += [span for other, span in known.items() if bare(other) == bare(name)]
+            spans += [span for other, same in known.items() if bare(other) == bare(name) for span in same]
     return _merged(Span(max(0, span.first - context), min(end, span.last + context)) for span in spans)
 
 

@@ -70,14 +70,19 @@ notes.txt:
 Buy milk, call Anne.
 Mow the lawn.
 ```"""
-_VERDICT = ("Does notes.txt name milk?", "Yes: buy milk.")
-_VERDICT_OF_COUNT = ("Does it have nine words?", "No: seven words.")
-_SUMMARY = ("What is in notes.txt?", "notes.txt has two things to do: buy milk and call Anne, and mow the lawn.")
-_COUNTED = ("How long is it?", "notes.txt has seven words in two lines.")
+_SUMMARY = (
+    "Write a sentence about what is in notes.txt.",
+    "notes.txt has two things to do: buy milk and call Anne, and mow the lawn.",
+)
 _COUNT = {
     "bash": {"command": "wc -w notes.txt"},
     "ipython": {"code": 'print(len(open("notes.txt").read().split()))'},
 }
+_FIND = {
+    "bash": {"command": "grep -n Anne notes.txt"},
+    "ipython": {"code": 'print("Anne" in open("notes.txt").read())'},
+}
+_FOUND = {"bash": "1:Buy milk, call Anne.", "ipython": "True"}
 _EDIT = {"path": "notes.txt", "old": "call Anne.", "new": "call Ann."}
 
 
@@ -124,23 +129,33 @@ def has_example(tools: Sequence[ActionTool]) -> bool:
 
 
 def _micro_example(tools: Sequence[ActionTool]) -> Iterator[tuple[str, ExampleReply]]:
-    """Yield what is said and replied: an edit, or an answer from the shown text and one by a command."""
+    """Yield what is said and replied: an edit; or verdicts by commands; or a text, and an answer by a command.
+
+    Small models do first what the example does first: they answer instead of editing, or do not look before a verdict.
+    """
     names = {tool.name for tool in tools}
     finish = next((tool for tool in tools if tool.name == "finish"), None)
     code = next((name for name in _COUNT if name in names), None)
     if finish is None or (code is None and "edit" not in names):
         return
     if "edit" in names:
-        # An example that first answers a question teaches a small model to answer instead of editing.
         yield f"{_NOTES}\n\nIt is Ann, not Anne.", ("I replace the name and leave the rest.", "edit", _EDIT)
         yield "notes.txt is changed.", ("That was all.", "finish", _outputs(finish, "Anne is Ann now.", is_true=True))
-    elif code is not None:
-        verdict = any(spec.get("type") == "boolean" for spec in finish.tool.parameters["properties"].values())
-        question, answer = _VERDICT if verdict else _SUMMARY
-        yield f"{_NOTES}\n\n{question}", ("The file above says it.", "finish", _outputs(finish, answer, is_true=True))
-        question, answer = _VERDICT_OF_COUNT if verdict else _COUNTED
-        yield question, ("I let a command count them.", code, _COUNT[code])
-        yield "7\n[exit code 0]", ("It counted seven.", "finish", _outputs(finish, answer, is_true=False))
+        return
+    assert code is not None
+    counts = ("I let a command count them.", code, _COUNT[code])
+    if any(spec.get("type") == "boolean" for spec in finish.tool.parameters["properties"].values()):
+        yield f"{_NOTES}\n\nnotes.txt should have nine words.", counts
+        yield "7\n[exit code 0]", ("It counted seven.", "finish", _outputs(finish, "It has seven.", is_true=False))
+        yield "It should name Anne.", ("I look for the name.", code, _FIND[code])
+        found = _outputs(finish, "Line 1 names Anne.", is_true=True)
+        yield f"{_FOUND[code]}\n[exit code 0]", ("It is there.", "finish", found)
+        return
+    task, text = _SUMMARY
+    yield f"{_NOTES}\n\n{task}", ("The file above says it.", "finish", _outputs(finish, text, is_true=True))
+    yield "How many words does it have?", counts
+    answer = _outputs(finish, "notes.txt has seven words.", is_true=True)
+    yield "7\n[exit code 0]", ("It counted seven.", "finish", answer)
 
 
 def _outputs(finish: ActionTool, text: str, *, is_true: bool) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from handiwork.agents.codenav.xml_reply import CONTENT, choose_protocol
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
-from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, ask, is_small
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import SMALL_LIMIT
 from handiwork.agents.state import State
@@ -105,7 +105,12 @@ class CodeNavAgent(Agent[CodeNavNotes]):
             return first
         if inputs.retrieval == "code_or_docstring" and (first := await self._write_docstrings(state)) is not None:
             return first
-        action = self._completed(await self._ask(state, inputs), state, inputs)
+        action = await self._ask(state, inputs)
+        for temperature in RETRY_TEMPERATURES if is_small(self.llm.capabilities) else ():
+            if not _repeats(state, action):
+                break
+            action = await self._ask(state, inputs, temperature)
+        action = self._completed(action, state, inputs)
         if isinstance(action, AgentFinishAction) and inputs.mode == "code-use":
             return [RememberCodeAction(episode=_episode(inputs.task, state)), action]
         return action
@@ -155,7 +160,7 @@ class CodeNavAgent(Agent[CodeNavNotes]):
         written = {key: docstrings[key] for key in missing if 0 < len(docstrings[key]) <= LONGEST_DOCSTRING}
         return RememberDocstringsAction(docstrings=written)
 
-    async def _ask(self, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Action:
+    async def _ask(self, state: State[CodeNavNotes], inputs: CodeNavInputs, temperature: float | None = None) -> Action:
         """Return the model's action. Raises MalformedReplyError with the rule that the reply breaks."""
         tools = TOOLS if inputs.mode == "code-use" else tuple(tool for tool in TOOLS if tool.name != "search")
         notes, network = state.data, tuple(state.totals.network)
@@ -180,7 +185,7 @@ class CodeNavAgent(Agent[CodeNavNotes]):
             yield Message.text("system", text)
 
         try:
-            actions = await ask(self.llm, _view(state), self._cache, prompt, tools, choose=choose_protocol)
+            actions = await ask(self.llm, _view(state), self._cache, prompt, tools, temperature, choose=choose_protocol)
             if len(actions) != 1:
                 raise MalformedReplyError(f"A reply has exactly one action, and yours has {len(actions)}.")
             if isinstance(actions[0], MessageAction):
@@ -214,6 +219,21 @@ class CodeNavAgent(Agent[CodeNavNotes]):
                 return action.with_fields(outputs={**reason, **outputs})
             case _:
                 return action
+
+
+def _repeats(state: State[CodeNavNotes], action: Action) -> bool:
+    """Return whether the action runs the code again that was run last, or searches again for nothing."""
+    last, observation = state.history[-1]
+    if isinstance(action, RunCodeAction):
+        return isinstance(last, RunCodeAction) and last.code == action.code
+    # The same query again shows the next best blocks.
+    found = isinstance(observation, RetrieveObservation) and any(one.best or one.further for one in observation.results)
+    return (
+        isinstance(action, RetrieveAction)
+        and isinstance(last, RetrieveAction)
+        and last.query == action.query
+        and not found
+    )
 
 
 def _filled(arguments: dict[str, Any], what: str) -> str:

@@ -28,6 +28,9 @@ RETRY_TEMPERATURES = (0.6, 1.0)
 ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
 """Actions that end a task, or wait for the user: each answers the events before it, so it may be repeated."""
 
+MESSAGES = ("finish", "reject", "ask")
+"""Tools whose calls are a message: one that was cut is still one, while half a command or file must not take effect."""
+
 Prompt = Callable[[ReplyProtocol, bool], Sequence[Message]]
 """Returns the messages before a conversation, for a protocol and for a small window or not."""
 
@@ -98,7 +101,8 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
     """Return the actions of a completion. Raises MalformedReplyError."""
     try:
         reply = protocol.read(completion.content, completion.tool_calls, tools)
-        check_closed(completion, blocks=protocol.name == "text" and bool(reply.calls))
+        in_blocks = protocol.name == "text" and bool(reply.calls)
+        check_closed(completion, blocks=in_blocks and reply.calls[-1].name not in MESSAGES)
         if not reply.calls:
             actions: list[Action] = [MessageAction(content=reply.text, wait_for_response=True)]
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 LINES = 400
@@ -51,7 +52,15 @@ class Lines:
 
 
 def functions(text: str) -> dict[str, Lines]:
-    """Return the functions of a file by name, the first of each name, with ``text`` as in the file.
+    """Return the functions of a file by name, the first of each name, with ``text`` as in the file."""
+    by_name: dict[str, Lines] = {}
+    for name, place in every_function(text):
+        by_name.setdefault(name, place)
+    return by_name
+
+
+def every_function(text: str) -> Iterator[tuple[str, Lines]]:
+    """Yield the functions of a file with their names, of which several may be the same.
 
     A function inside a class is named ``Class.function``. It starts at the line with its header and ends with the last
     line that is indented deeper, or the closing bracket or ``end`` after it. Labels, directives of a preprocessor and
@@ -59,16 +68,12 @@ def functions(text: str) -> dict[str, Lines]:
     """
     lines = text.splitlines()
     quoted = _quoted(lines)
-    by_name: dict[str, Lines] = {}
     for number in range(len(lines)):
         name = _header(lines, number)
-        if name is None:
-            continue
-        name = ".".join([*_classes(lines, number), name])
-        if name not in by_name:
+        if name is not None:
             last = _end(lines, number, quoted)
-            by_name[name] = Lines("\n".join(lines[number : last + 1]), number, last)
-    return by_name
+            place = Lines("\n".join(lines[number : last + 1]), number, last)
+            yield ".".join([*_classes(lines, number), name]), place
 
 
 def constants(text: str) -> dict[str, Lines]:

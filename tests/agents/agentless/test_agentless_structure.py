@@ -92,7 +92,7 @@ class TestSkeleton:
     def test_no_text_is_too_odd(self, text: str, path: str) -> None:
         skeleton(path, text)
         last = text.count("\n")
-        for name, span in elements(path, text).items():
+        for name, (span, *_) in elements(path, text).items():
             for first, end in spans_of(path, text, [Location("function", name), Location("line", "1")], 2):
                 assert 0 <= first <= end <= last
             assert span.first <= span.last
@@ -102,11 +102,18 @@ class TestLocations:
     def test_elements_have_their_lines_with_decorators(self) -> None:
         found = elements("a.py", PYTHON)
         lines = PYTHON.split("\n")
-        assert lines[found["Shape.area"].first].strip() == "@property"
-        assert lines[found["draw"].last].strip() == "print(shape)"
+        assert lines[found["Shape.area"][0].first].strip() == "@property"
+        assert lines[found["draw"][0].last].strip() == "print(shape)"
         assert {"SIDES", "Shape", "Shape.name", "Shape.Corner.angle"} <= found.keys()
-        assert elements("a.js", JAVASCRIPT)["Shape.area"] == Span(3, 5)
-        assert elements("a.js", JAVASCRIPT)["Shape"] == Span(2, 6)
+        assert elements("a.js", JAVASCRIPT)["Shape.area"] == [Span(3, 5)]
+        assert elements("a.js", JAVASCRIPT)["Shape"] == [Span(2, 6)]
+
+    def test_a_getter_and_its_setter_are_both_meant_and_so_are_overloads(self) -> None:
+        getter, setter = "@property\n    def x(self):\n        return 1", "@x.setter\n    def x(self, v):\n        pass"
+        python = f"class A:\n    {getter}\n\n    y = 2\n\n    {setter}\n"
+        assert spans_of("a.py", python, [Location("function", "A.x")], 0) == [Span(1, 3), Span(7, 9)]
+        go = "func (a A) Size() int {\n\treturn 1\n}\n\nvar z = 1\n\nfunc (b B) Size() int {\n\treturn 2\n}\n"
+        assert spans_of("a.go", go, [Location("function", "Size")], 0) == [Span(0, 2), Span(6, 8)]
 
     def test_a_reply_names_them_by_file(self) -> None:
         reply = (
@@ -126,7 +133,7 @@ class TestLocations:
         assert code(text, [Span(0, 1), Span(98, 99)], numbered=True) == "1|0\n2|1\n...\n99|98\n100|99"
 
     def test_a_name_without_its_class_stands_for_all_of_that_name(self) -> None:
-        assert spans_of("a.py", PYTHON, [Location("function", "area")], 0) == [elements("a.py", PYTHON)["Shape.area"]]
+        assert spans_of("a.py", PYTHON, [Location("function", "area")], 0) == elements("a.py", PYTHON)["Shape.area"]
         assert spans_of("a.py", PYTHON, [Location("function", "lost")], 0) == []
 
 
@@ -268,6 +275,13 @@ class TestReproduction:
         assert phrases_in("Issue resolved\nIssue reproduced\n") == ("Issue reproduced", "Issue resolved")
         assert phrases_in("issue resolved?") == ()
         assert phrases_in('  File "a.py", line 3\n    if f(): print("Issue resolved")\nNameError: f\n') == ()
+
+    def test_a_program_finds_the_modules_in_src(self, tmp_path: Path) -> None:
+        (tmp_path / "src").mkdir()
+        (tmp_path / "src/shop.py").write_text("PRICE = 7\n")
+        (tmp_path / "script.py").write_text("import shop\nprint(shop.PRICE)\n")
+        command = f"{language_of(['src/shop.py']).command} script.py"
+        assert subprocess.check_output(["bash", "-c", command], cwd=tmp_path, text=True) == "7\n"
 
     def test_the_program_is_a_block_that_can_print_both(self) -> None:
         program = "print('Issue reproduced' if f() else 'Issue resolved')\n"

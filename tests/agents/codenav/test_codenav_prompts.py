@@ -288,3 +288,17 @@ def test_settings_that_do_not_fit_are_refused(text: str, problem: str, tmp_path:
 def test_a_missing_file_of_settings_is_named(tmp_path: Path) -> None:
     with pytest.raises(CodeNavSettingsError, match=r"nowhere\.toml cannot be read"):
         find(str(tmp_path / "nowhere.toml"))
+
+
+@pytest.mark.parametrize(("window", "code"), [(8_192, "price(7)"), (None, "price(8)")])
+async def test_a_model_with_a_small_window_is_asked_again_instead_of_running_the_same_code_again(
+    window: int | None, code: str
+) -> None:
+    state = episode("xml")
+    state.history = [*state.history[:-1], (RunCodeAction(code="price(8)"), RunCodeObservation(code="price(8)"))]
+    replies = [written("xml", "Again.", "code", "price(8)"), written("xml", "Differently.", "code", "price(7)")]
+    capabilities = Capabilities(tools=False, schema=False, window=window)
+    llm = ScriptedLLM([*[""] * 2, *replies], capabilities=capabilities)
+    action = await CodeNavAgent(llm).step(state)
+    assert isinstance(action, RunCodeAction)
+    assert action.code == code
