@@ -52,6 +52,23 @@ class TestPage:
             "... 2.0 screens below: scroll(0, 214) shows more",
         ]
 
+    def test_elements_tell_their_states_and_editors_and_sliders_are_filled(self) -> None:
+        tree = (
+            "[2] generic '' value='Dear Ann', editable\n[3] slider 'Volume' value='3', min=0, max=10\n"
+            "[4] switch 'Wifi', checked\n[5] button 'Bold', pressed\n[6] tab 'One', selected\n[7] tab 'Two'\n"
+            "[8] button 'Menu', collapsed"
+        )
+        assert page_lines(tree).split("\n") == [
+            "- [2] textbox with 'Dear Ann'",
+            "- [3] slider 'Volume' with '3'",
+            "- [4] switch 'Wifi', checked",
+            "- [5] button 'Bold', pressed",
+            "- [6] tab 'One', selected",
+            "- [7] tab 'Two'",
+            "- [8] button 'Menu', collapsed",
+        ]
+        assert [one.kind for one in offered(read(tree))][:3] == ["fill", "fill", "click"]
+
     def test_words_of_a_value_or_title_are_no_properties(self) -> None:
         tree = (
             "[2] textbox 'Reason' value='Account disabled by admin'\n"

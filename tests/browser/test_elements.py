@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.browser.helpers import Browsing
@@ -156,6 +158,18 @@ async def test_what_cannot_be_done_with_an_element_is_told(
     seen = await browsing.attempt(call.format(await browsing.bid(selector)))
     assert why in seen.last_action_error
     assert "Clicks" in seen.title
+
+
+async def test_an_editor_and_a_slider_are_filled(browsing: Browsing) -> None:
+    await browsing.open("index.html")
+    editor, slider = "<div contenteditable=true></div>", "<input type=range min=0 max=10 value=3>"
+    await browsing.js(f"document.body.innerHTML = {json.dumps(editor + slider)}")
+    seen = await browsing.do("noop()")
+    assert "generic '', editable" in seen.text
+    boxes = [await browsing.bid("div"), await browsing.bid("input")]
+    await browsing.do(f"fill({boxes[0]}, 'Dear Ann')\nfill({boxes[1]}, '7')")
+    values = "document.querySelector('div').textContent + document.querySelector('input').value"
+    assert await browsing.js(values) == "Dear Ann7"
 
 
 async def test_an_option_of_an_aria_listbox_is_selected_by_its_label(browsing: Browsing) -> None:

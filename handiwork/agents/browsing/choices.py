@@ -18,7 +18,8 @@ NAME = 60
 class ElementChoice:
     """An element and the ``kind`` of action that it accepts.
 
-    ``name`` is its visible name, ``value`` the content of a text box, ``options`` those of a select box.
+    ``name`` is its visible name, ``value`` the content of a text box, ``options`` those of a select box, ``state`` a
+    word like "selected" or "collapsed".
     """
 
     kind: Kind
@@ -27,6 +28,7 @@ class ElementChoice:
     name: str = ""
     value: str = ""
     options: tuple[str, ...] = ()
+    state: str = ""
 
     @property
     def label(self) -> str:
@@ -39,8 +41,11 @@ class ElementChoice:
         content = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select") else ""
         checked = {"check": ", not checked", "uncheck": ", checked"}.get(self.kind, "")
         options = f", options: {', '.join(self.options)}" if self.options else ""
-        return f"{self.label}{content}{checked}{options}"
+        state = f", {self.state}" if self.state else ""
+        return f"{self.label}{content}{checked}{state}{options}"
 
+
+_STATES = ("checked", "unchecked", "partly checked", "selected", "pressed", "expanded", "collapsed", "invalid")
 
 Page = list[str | ElementChoice]
 """The texts and elements of a page, in the page's order."""
@@ -62,7 +67,9 @@ def read(tree: str) -> Page:
     said_until = -1
     for at, node in enumerate(nodes):
         if at in kinds and not _only_wraps(nodes, at, kinds):
-            page.append(ElementChoice(kinds[at], node.bid, node.role, _name(nodes, at), node.value, node.options))
+            state = ", ".join(word for word in _STATES if node.has(word)) if node.role not in CHECKED else ""
+            role = "textbox" if node.has("editable") else node.role
+            page.append(ElementChoice(kinds[at], node.bid, role, _name(nodes, at), node.value, node.options, state))
             said_until = max(said_until, _end(nodes, at))
         elif at >= said_until and node.role != "RootWebArea" and node.name.strip():
             text = " ".join(node.name.split())
@@ -87,7 +94,7 @@ def _is_note(line: str) -> bool:
 
 def _kind(node: Element) -> Kind | None:
     role = node.role.lower()
-    if role in FILLED:
+    if role in FILLED or node.has("editable"):
         return "click" if node.has("readonly") else "fill"
     if role in CHOSEN:
         return "select" if node.options else "fill" if role == "combobox" else None

@@ -12,7 +12,7 @@ CLICKED = frozenset(
 )
 """Roles of elements to click."""
 CHECKED = frozenset({"checkbox", "radio"})
-FILLED = frozenset({"textbox", "searchbox", "spinbutton", "date", "inputtime", "datetime", "colorwell"})
+FILLED = frozenset({"textbox", "searchbox", "spinbutton", "date", "inputtime", "datetime", "colorwell", "slider"})
 CHOSEN = frozenset({"combobox", "listbox", "menulistpopup"})
 
 _LINE = re.compile(

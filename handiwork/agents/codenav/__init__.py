@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codenav.codebase import DescribeCodebaseAction, DescribeCodebaseObservation
-from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation
+from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation, printed_by
 from handiwork.agents.codenav.retrieval import (
     QUERIES,
     ROOM,
@@ -49,6 +49,9 @@ from handiwork.events.observation import CodeBlock
 from handiwork.llm.types import Completion, Message, Tool
 
 INVALID = "RESPONSE (Invalid Action):\n{}"
+
+NO_RESULT = "The thought of done is your answer to the user, and it does not say the result. Write it there."
+"""The response of a small model's first end without what its code has printed."""
 
 FIRST = (RecallCodeAction, DescribeCodebaseAction)
 """The actions of the agent itself before the model's first one."""
@@ -110,6 +113,8 @@ class CodeNavAgent(Agent[CodeNavNotes]):
             if not _repeats(state, action):
                 break
             action = await self._ask(state, inputs, temperature)
+        if is_small(self.llm.capabilities) and _lacks_result(state, action):
+            raise MalformedReplyError(INVALID.format(NO_RESULT))
         action = self._completed(action, state, inputs)
         if isinstance(action, AgentFinishAction) and inputs.mode == "code-use":
             return [RememberCodeAction(episode=_episode(inputs.task, state)), action]
@@ -234,6 +239,16 @@ def _repeats(state: State[CodeNavNotes], action: Action) -> bool:
         and last.query == action.query
         and not found
     )
+
+
+def _lacks_result(state: State[CodeNavNotes], action: Action) -> bool:
+    """Return whether an end does not name the last line that code has printed; False after one such response."""
+    told = any(isinstance(a, MessageAction) and NO_RESULT in a.content for a, _ in state.history)
+    runs = [o for _, o in state.history if isinstance(o, RunCodeObservation) and o.error is None]
+    if told or not runs or not isinstance(action, AgentFinishAction):
+        return False
+    printed = printed_by(runs[-1])
+    return bool(printed) and printed.splitlines()[-1].strip() not in action.thought
 
 
 def _filled(arguments: dict[str, Any], what: str) -> str:

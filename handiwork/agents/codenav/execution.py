@@ -11,6 +11,7 @@ from handiwork.events.action import IPythonRunCellAction
 from handiwork.events.base import Action, Observation, Run
 from handiwork.events.observation import IPythonRunCellObservation
 
+STDOUT_HEADING = "STDOUT:\n"
 STDOUT, ERROR = 2_000, 4_000
 """The maximum characters of the code's output (half from its start, half from its end) and of its exception."""
 
@@ -52,6 +53,11 @@ class RunCodeObservation(IPythonRunCellObservation):
     answers: ClassVar[tuple[type[Action], ...]] = ()
 
 
+def printed_by(observation: RunCodeObservation) -> str:
+    """Return what the code has printed."""
+    return observation.content.partition(STDOUT_HEADING)[2].partition("\n\n")[0].strip()
+
+
 @cache
 def _source() -> str:
     return _REPORT.read_text()
@@ -76,7 +82,7 @@ def _response(result: IPythonRunCellObservation, seconds: float, faults: str, ch
     if result.error is not None:
         head, line, tail = f"\n{output}".rpartition(f"\n{_TRACEBACK}")
         output, error = (head.strip("\n"), tail) if line else ("", output)
-    parts = [f"STDOUT:\n{shorten(output, STDOUT)}"] if output else []
+    parts = [f"{STDOUT_HEADING}{shorten(output, STDOUT)}"] if output else []
     if error:
         parts.append(f"EXECUTION ERROR:\n{shorten(error, ERROR)}")
     if result.status in _STATUS:

@@ -24,7 +24,7 @@ from handiwork.agents.codenav.retrieval import (
 from handiwork.agents.codenav.settings import CodeNavSettingsError
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, AgentRejectAction
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action, Event
 from handiwork.events.code_memory import (
     CodeEpisode,
@@ -302,3 +302,16 @@ async def test_a_model_with_a_small_window_is_asked_again_instead_of_running_the
     action = await CodeNavAgent(llm).step(state)
     assert isinstance(action, RunCodeAction)
     assert action.code == code
+
+
+async def test_a_small_model_is_asked_once_for_the_result_in_its_answer() -> None:
+    capabilities = Capabilities(tools=False, schema=False, window=8_192)
+    state, replies = episode("xml"), [*[""] * 3, written("xml", "It is solved.", "done", "True")]
+    with pytest.raises(MalformedReplyError, match="does not say the result") as error:
+        await CodeNavAgent(ScriptedLLM(replies, capabilities=capabilities)).step(state)
+    state.history = [*state.history, (MessageAction(content=str(error.value), source="environment"), None)]
+    steps = await CodeNavAgent(ScriptedLLM(replies, capabilities=capabilities)).step(state)
+    assert isinstance(cast("list[Action]", steps)[-1], AgentFinishAction)
+    told = [*[""] * 3, written("xml", "The tax is 19.0.", "done", "True")]
+    steps = await CodeNavAgent(ScriptedLLM(told, capabilities=capabilities)).step(episode("xml"))
+    assert isinstance(cast("list[Action]", steps)[-1], AgentFinishAction)

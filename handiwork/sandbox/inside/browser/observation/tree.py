@@ -84,6 +84,8 @@ def from_accessibility(source: dict[str, Any], bid: str) -> PageNode:
     node.value = " ".join(_word(source, "value").split())
     properties = {item["name"]: item["value"].get("value") for item in source.get("properties", ())}
     node.notes += [name for name in _TRUE if properties.get(name) is True]
+    if properties.get("editable") == "richtext" and properties.get("focusable") and node.role != "textbox":
+        node.note("editable")
     if "checked" in properties:
         node.note({"true": "checked", "mixed": "partly checked"}.get(str(properties["checked"]), "unchecked"))
     if properties.get("pressed") in ("true", "mixed"):
@@ -94,7 +96,9 @@ def from_accessibility(source: dict[str, Any], bid: str) -> PageNode:
         node.note("expanded" if properties["expanded"] else "collapsed")
     if properties.get("invalid", "false") != "false":
         node.note("invalid")
-    node.notes += [f"{word}={properties[name]}" for name, word in _NUMBERS.items() if name in properties]
+    # A box for any number has 0 as both.
+    if properties.get("valuemin") != properties.get("valuemax"):
+        node.notes += [f"{word}={properties[name]}" for name, word in _NUMBERS.items() if name in properties]
     if node.role in ("heading", "treeitem") and "level" in properties:
         node.note(f"level={properties['level']}")
     if node.role == "link" and not node.name and properties.get("url"):
