@@ -125,9 +125,12 @@ async def test_what_answers_to_a_click_is_clickable_whatever_it_is(browser: Watc
         assert seen.content.count("generic '', clickable") == 3
 
 
-async def test_the_label_of_a_hidden_field_can_be_clicked(browser: Watching):
-    seen = await browser.show("<label style='cursor:pointer'>Agree<input type=checkbox style='display:none'></label>")
+@pytest.mark.parametrize("style", ["cursor:pointer", ""])
+async def test_the_label_of_a_hidden_field_can_be_clicked(browser: Watching, style: str):
+    shown = "<label>Gift<input type=checkbox></label>"
+    seen = await browser.show(f"<label style='{style}'>Agree<input type=checkbox style='display:none'></label>{shown}")
     label = bid_of(seen.content, "LabelText '', clickable")
+    assert seen.content.count("clickable") == 1
     await browser.do(f"click({label!r})")
     assert await browser.script("document.querySelector('input').checked")
 

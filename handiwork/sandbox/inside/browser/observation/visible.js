@@ -62,6 +62,14 @@
     /auto|scroll/.test(style.overflowY + style.overflowX) &&
     (element.scrollHeight > element.clientHeight + 1 || element.scrollWidth > element.clientWidth + 1);
 
+  // A page that draws a checkbox or file button of its own hides the real one, and its label takes the clicks.
+  const labelsHidden = (node) => {
+    const control = node.tagName === "LABEL" ? node.control : null;
+    if (!control || !/^(checkbox|radio|file)$/.test(control.type) || control.disabled) return false;
+    const style = getComputedStyle(control);
+    return style.display === "none" || style.visibility !== "visible";
+  };
+
   // `clip` bounds elements in the flow, `outer` those positioned against the nearest positioned ancestor.
   const walk = (node, parent, clip, outer, pointed) => {
     if (node.nodeType !== Node.ELEMENT_NODE || page.skipped(node)) return;
@@ -79,7 +87,7 @@
     items.push(item);
     if (visible) {
       item.native = node.matches(NATIVE);
-      item.pointer = pointer && !pointed;
+      item.pointer = (pointer && !pointed) || labelsHidden(node);
       const part = cut(box, mine);
       item.box = [part.left, part.top, part.right - part.left, part.bottom - part.top];
       if (node.tagName === "SELECT") item.options = options(node);
