@@ -161,6 +161,18 @@ async def test_small_files_are_written_whole_and_large_ones_edited() -> None:
     assert ('"```edit"' in large.asked[0][0], "```edit PATH" in large.prompts[0]) == (True, True)
 
 
+async def test_the_answer_before_a_challenge_stands_if_the_next_one_only_repeats_the_challenge() -> None:
+    answer, parrot = "It says so.\n\n```finish\nThe port is 8080.\n```", f"I end.\n\n```finish\n{UNCHANGED}\n```"
+    asked = MessageAction(content=UNCHANGED, source="environment")
+    events = [*began("a.py", message="Which port does it use? " + "More of the log. " * 40), reply(answer), asked]
+    end = await step(Small(parrot), *events)
+    assert isinstance(end, AgentFinishAction)
+    assert end.outputs["message"] == "The port is 8080."
+    other = await step(Small("It is another.\n\n```finish\nThe port is 80.\n```"), *events)
+    assert isinstance(other, AgentFinishAction)
+    assert other.outputs["message"] == "The port is 80."
+
+
 async def test_a_model_that_has_seen_some_of_the_files_looks_before_it_ends() -> None:
     unseen, seen = Small(RUN), Small("change", RUN)
     await step(unseen, *began("a.py", "b.py", shown=False))

@@ -62,6 +62,9 @@ UNCHANGED = (
 NOT_DONE = "The task is not done: nothing has been changed or made yet. Do it now."
 """The message after an end without a change, if one is asked for."""
 
+_PARTS = ("nothing has been changed or made", "if the task asks for a change", "if it asks a question")
+"""Parts of these messages, in lower case, that no answer has of its own."""
+
 _MAY_CHECK = (
     "{task}\n\nThe work on this task is over. Should `{check}` be run to see whether it is right (run)? "
     "Not if only information was asked for, or if this must not be run (skip)."
@@ -81,15 +84,37 @@ def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Actio
 
 def _end_of(llm: AgentLLM, state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> Action | None:
     """Return the finish that the check replaced in its reply; None if the model itself ran the check."""
-    event = state.completions[check.completion or 0]
+    actions = _actions_in(llm, state, check, tools)
+    itself = any(isinstance(action, CmdRunAction) and action.command == check.command for action in actions)
+    return _last_end(actions) if not itself else None
+
+
+def _end_in(llm: AgentLLM, state: State, challenge: MessageAction, tools: Sequence[ActionTool]) -> Action | None:
+    """Return the end that the message replaced in its reply."""
+    return _last_end(_actions_in(llm, state, challenge, tools))
+
+
+def _last_end(actions: Sequence[Action]) -> Action | None:
+    return actions[-1].with_fields(tool_call_id=None) if actions and _ends(actions[-1]) else None
+
+
+def _actions_in(llm: AgentLLM, state: State, action: Action, tools: Sequence[ActionTool]) -> list[Action]:
+    """Return the actions of the reply that led to this one, none if it cannot be read."""
+    event = state.completions.get(action.completion or 0)
+    if event is None:
+        return []
     completion = Completion(content_of(event), calls_of(event), event=event.id)
     protocol = NATIVE if completion.tool_calls else protocol_of(llm.capabilities)
     try:
-        actions = read(protocol, completion, tools)
+        return read(protocol, completion, tools)
     except MalformedReplyError:
-        return None
-    itself = any(isinstance(action, CmdRunAction) and action.command == check.command for action in actions)
-    return actions[-1].with_fields(tool_call_id=None) if _ends(actions[-1]) and not itself else None
+        return []
+
+
+def _parrots(end: Action) -> bool:
+    """Return whether the end only says what the message before it says: small models repeat it as their answer."""
+    text = " ".join(map(str, end.outputs.values())).lower() if isinstance(end, AgentFinishAction) else ""
+    return any(part in text for part in _PARTS)
 
 
 async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: Sequence[ActionTool]) -> list[Action]:
@@ -99,8 +124,9 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     small, the model says whether it may run. A small model is only asked, more simply, if no change is certain.
 
     Once after each message of the user, a message with the facts replaces the end: if the check fails, or for a small
-    model if its last command failed, or nothing has changed although the task asks for a change. An agent whose
-    ``tools`` do not edit ends at once: a failed command may be the answer to its task.
+    model if its last command failed, or nothing has changed although the task asks for a change. If the next end only
+    repeats that message, the first one stands. An agent whose ``tools`` do not edit ends at once: a failed command may
+    be the answer to its task.
     """
     *before, end = actions
     may_edit = any(tool.name in EDITING for tool in tools) and not state.totals.plan_mode
@@ -109,8 +135,10 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     turn = turn_of(state)
     small = is_small(llm.capabilities)
     told = [a for a, _ in turn if isinstance(a, MessageAction) and a.source == "environment" and a.completion]
-    if not all(message.content.startswith(LOST) for message in told):
-        return actions
+    if others := [message for message in told if not message.content.startswith(LOST)]:
+        parrots = small and not before and state.history[-1][0] is others[-1] and _parrots(end)
+        first = _end_in(llm, state, others[-1], tools) if parrots else None
+        return actions if first is None else [first.with_fields(completion=end.completion)]
     check, changed = check_of(state), _last_change(state, turn)
     will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
     if check and (will_change or changed):
