@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,14 +27,34 @@ EVENT_BYTES = MEGABYTE
 """Bytes of a streamed answer without an empty line, which ends an event."""
 
 
-def bounded_client(**options: Any) -> httpx2.AsyncClient:
-    """Return a client with these options of httpx2.
+class BoundedClient(httpx2.AsyncClient):
+    """A client with options of httpx2; ``heard`` is when the last piece of an answer came, by time.monotonic().
 
     Its requests raise RedirectError instead of following a redirect, AnswerTooLargeError while the body of an answer is
     read, and LLMError for a compressed answer, whose unpacked size would have to be bounded too.
     """
-    hooks = {"request": [_refuse_compression], "response": [_bound]}
-    return httpx2.AsyncClient(follow_redirects=False, event_hooks=hooks, **options)
+
+    def __init__(self, **options: Any) -> None:
+        hooks = {"request": [_refuse_compression], "response": [self._bound]}
+        super().__init__(follow_redirects=False, event_hooks=hooks, **options)
+        self.heard = 0.0
+
+    async def _bound(self, response: httpx2.Response) -> None:
+        if 300 <= response.status_code < 400:
+            raise RedirectError(_redirect(response))
+        stream = response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        encodings = {encoding.strip() for encoding in response.headers.get("content-encoding", "").lower().split(",")}
+        encoded = bool(encodings - {"", "identity"})
+        if not response.is_success:
+            response.stream = _Beginning(stream, 0 if encoded else ERROR_BYTES)
+        elif encoded:
+            sender = origin_of(response.request.url)
+            raise LLMError(f"{sender} sent a compressed answer, which this client did not request")
+        else:
+            # Regardless of the answer's media type: the libraries read it as a stream of events.
+            streamed = response.request.method != "GET"
+            response.stream = _Bounded(self, stream, response, STREAM_BYTES if streamed else PAGE_BYTES, streamed)
 
 
 async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
@@ -59,23 +80,6 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
 
 async def _refuse_compression(request: httpx2.Request) -> None:
     request.headers["Accept-Encoding"] = "identity"
-
-
-async def _bound(response: httpx2.Response) -> None:
-    if 300 <= response.status_code < 400:
-        raise RedirectError(_redirect(response))
-    stream = response.stream
-    assert isinstance(stream, httpx2.AsyncByteStream)
-    encodings = {encoding.strip() for encoding in response.headers.get("content-encoding", "").lower().split(",")}
-    encoded = bool(encodings - {"", "identity"})
-    if not response.is_success:
-        response.stream = _Beginning(stream, 0 if encoded else ERROR_BYTES)
-    elif encoded:
-        raise LLMError(f"{origin_of(response.request.url)} sent a compressed answer, which this client did not request")
-    else:
-        # Regardless of the answer's media type: the libraries read it as a stream of events.
-        streamed = response.request.method != "GET"
-        response.stream = _Bounded(stream, response, STREAM_BYTES if streamed else PAGE_BYTES, streamed)
 
 
 def _redirect(response: httpx2.Response) -> str:
@@ -109,13 +113,22 @@ _EMPTY_LINE = re.compile(rb"\n\r?\n|\r\r")
 class _Bounded(httpx2.AsyncByteStream):
     """The body of an answer; raises AnswerTooLargeError after ``limit`` bytes, if ``streamed`` for a long event too."""
 
-    def __init__(self, body: httpx2.AsyncByteStream, response: httpx2.Response, limit: int, streamed: bool) -> None:
-        self._body, self._response, self._limit, self._streamed = body, response, limit, streamed
+    def __init__(
+        self,
+        client: BoundedClient,
+        body: httpx2.AsyncByteStream,
+        response: httpx2.Response,
+        limit: int,
+        streamed: bool,
+    ) -> None:
+        self._client, self._body, self._response = client, body, response
+        self._limit, self._streamed = limit, streamed
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = event = 0
         previous = b""
         async for piece in self._body:
+            self._client.heard = time.monotonic()
             size += len(piece)
             ends = [match.end() for match in _EMPTY_LINE.finditer(previous + piece)]
             event = len(previous) + len(piece) - ends[-1] if ends else event + len(piece)

@@ -23,7 +23,9 @@ from handiwork.llm.types import Capabilities, Grammar, ReplyForm
 
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|context (window|size|length)|prompt is too long"
-    r"|input (is )?too long|too many (input )?tokens|input token count|maximum prompt length",
+    r"|input (is )?too long|too many (input )?tokens|input token count|maximum prompt length"
+    r"|model token limit|exceeds? (context limit|max length)|maximum model length|range of input length"
+    r"|must (be <=|have less than) \d+( tokens|\. given: \d+ `inputs`)|body too large\b.{0,60}\btokens",
     re.IGNORECASE,
 )
 _NO_MODEL = re.compile(
@@ -40,6 +42,11 @@ _NO_TOOLS = re.compile(
 )
 _NO_SCHEMA = re.compile(
     rf"{_SCHEMA}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_SCHEMA}|invalid_json_schema|invalid schema for response_format",
+    re.IGNORECASE,
+)
+_NO_IMAGES = re.compile(
+    rf"unknown variant .?image_url|not a multimodal model|at most 0 image|(?:images?|vision)\b.{{0,60}}{_NOT}"
+    rf"|{_NOT}.{{0,40}}\b(?:images?|vision)\b",
     re.IGNORECASE,
 )
 _TEMPLATE_RULES: dict[TemplateRule, re.Pattern[str]] = {
@@ -99,13 +106,18 @@ def refusal(
     return RequestRejectedError(f"{server} rejects the request{code}: {words}")
 
 
-def lacking(error: LLMError, capabilities: Capabilities, *, tools: bool, form: ReplyForm | None) -> Capabilities | None:
+def lacking(
+    error: LLMError, capabilities: Capabilities, *, tools: bool, form: ReplyForm | None, images: bool
+) -> Capabilities | None:
     """Return the capabilities that a refusal shows, None if it has another reason.
 
-    ``tools`` tells whether the refused request had tools, ``form`` is the form to which it bound the reply.
+    ``tools`` and ``images`` tell whether the refused request had some, ``form`` is the form to which it bound the
+    reply.
     """
     if not isinstance(error, RequestRejectedError | ModelNotFoundError | ProviderError):
         return None
+    if images and capabilities.vision and _NO_IMAGES.search(str(error)):
+        return replace(capabilities, vision=False)
     if tools and _NO_TOOLS.search(str(error)):
         return replace(capabilities, tools=False)
     if form is not None and _NO_SCHEMA.search(str(error)):

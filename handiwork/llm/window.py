@@ -18,24 +18,28 @@ if TYPE_CHECKING:
 
 _PATIENCE = 5.0
 _WINDOW_KEYS = (
+    "loaded_context_length",
     "max_model_len",
     "context_length",
     "context_window",
     "max_context_length",
-    "loaded_context_length",
 )
 
 
 async def probe(client: AsyncClient, model: str, capabilities: Capabilities) -> Capabilities:
-    """Return the ``capabilities`` updated by the server's answers: llama.cpp, Ollama, vLLM, OpenRouter and the like.
+    """Return the ``capabilities`` updated by the server's answers: llama.cpp, Ollama, LM Studio, vLLM, OpenRouter.
 
     Missing values stay as they were. Takes at most 5 s. Raises httpx2.HTTPError if nothing listens at the address.
     """
     root = str(client.base_url).rstrip("/").removesuffix("/v1")
-    listed, props, loaded = await asyncio.gather(
-        _get(client, "/models"), _get(client, f"{root}/props"), _get(client, f"{root}/api/ps")
+    listed, props, loaded, studio = await asyncio.gather(
+        _get(client, "/models"),
+        _get(client, f"{root}/props"),
+        _get(client, f"{root}/api/ps"),
+        _get(client, f"{root}/api/v0/models"),
     )
-    updated = _from_ollama(loaded, model, _from_llama_cpp(props, _from_list(listed, model, capabilities)))
+    updated = _from_list(studio, model, _from_list(listed, model, capabilities))
+    updated = _from_ollama(loaded, model, _from_llama_cpp(props, updated))
     return (
         updated if updated.window is not None else replace(updated, window=_listed_window(model, str(client.base_url)))
     )
@@ -93,7 +97,8 @@ def _from_llama_cpp(answer: Mapping[str, Any], capabilities: Capabilities) -> Ca
 def _from_ollama(answer: Mapping[str, Any], model: str, capabilities: Capabilities) -> Capabilities:
     for entry in _objects(answer.get("models")):
         window = _tokens(entry.get("context_length"))
-        if model in (entry.get("name"), entry.get("model")) and window is not None:
+        names = {str(entry.get("name")), str(entry.get("model"))}
+        if names & {model, f"{model}:latest"} and window is not None:
             return replace(capabilities, window=window)
     return capabilities
 

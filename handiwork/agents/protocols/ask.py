@@ -78,7 +78,7 @@ async def ask(
                 messages, *protocol.request(offered or tools), temperature=temperature
             )
         except UnsupportedError as error:
-            if choose(llm.capabilities) is protocol:
+            if llm.capabilities == capabilities:
                 raise UnsupportedError(f"{error}; `--protocol auto` lets another protocol take its place") from error
             continue
         return read(protocol, completion, tools)

@@ -31,6 +31,7 @@ def recall(server: str, model: str, capabilities: Capabilities) -> Capabilities:
         capabilities,
         tools=capabilities.tools and fields.get("tools") is not False,
         schema=capabilities.schema and fields.get("schema") is not False,
+        vision=capabilities.vision and fields.get("vision") is not False,
     )
 
 
@@ -41,9 +42,9 @@ def remember(server: str, model: str, capabilities: Capabilities) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with locked(file.with_suffix(".lock"), flags=os.O_RDWR | os.O_CREAT):
             entries = _read(file)
-            fields = {"tools": capabilities.tools, "schema": capabilities.schema, "time": time.time()}
+            fields = {name: getattr(capabilities, name) for name in ("tools", "schema", "vision")}
             with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as new:
-                json.dump({**entries, _key(server, model): fields}, new)
+                json.dump({**entries, _key(server, model): {**fields, "time": time.time()}}, new)
             Path(new.name).replace(file)
 
 

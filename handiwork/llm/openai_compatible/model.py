@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -16,7 +18,17 @@ from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.capability_cache import recall, remember
 from handiwork.llm.openai_compatible.stream import Assembly, StreamError
-from handiwork.llm.openai_compatible.wire import Blobs, Wire, dumps, no_blobs, require_senses, schema_form, tool_form
+from handiwork.llm.openai_compatible.wire import (
+    Blobs,
+    Wire,
+    WireRule,
+    dumps,
+    has_images,
+    no_blobs,
+    require_senses,
+    schema_form,
+    tool_form,
+)
 from handiwork.llm.price import price
 from handiwork.llm.retry import Patience, retry_after_seconds, with_retries
 from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
@@ -27,7 +39,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_WIRE_RULES: tuple[tuple[WireRule, re.Pattern[str]], ...] = (
+    # DeepSeek and Kimi want it in every answer of a turn with tool calls; Mistral has no such field.
+    ("reasoning", re.compile(r"reasoning_content(?!.{0,60}extra inputs)", re.IGNORECASE | re.DOTALL)),
+    ("short ids", re.compile(r"tool[ _]call[ _]id|tool_use[._ ]id", re.IGNORECASE)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +93,7 @@ class ChatLLM:
         self._key_name = key_name
         self._normaliser = Normaliser()
         self._takes_temperature = True
+        self._asked_again = False
         self._wire = Wire(blobs, model)
         self._client: AsyncClient | None = None
         self._endpoint: ServerAddress = ServerAddress("")
@@ -130,12 +147,16 @@ class ChatLLM:
             try:
                 return await self._attempt(client, content, on_delta)
             except LLMError as error:
-                self._learn(error, tools=bool(tools), form=form)
+                self._learn(error, tools=bool(tools), form=form, images=has_images(messages))
                 if not self._adapt(error, body):
                     raise
                 raise ProviderError(str(error), retry_after=0.0) from error
 
-        return await with_retries(self._patience, attempt)
+        completion = await with_retries(self._patience, attempt)
+        if self._capabilities.window is None and not self._asked_again:
+            # Ollama tells the window of a model once it has loaded it.
+            self._asked_again, self._probed = True, False
+        return completion
 
     def _adapt(self, error: LLMError, body: dict[str, Any]) -> bool:
         """Return whether the next request, with this body, differs in what the server refuses."""
@@ -147,11 +168,13 @@ class ChatLLM:
             self._takes_temperature = False
             del body["temperature"]
             return True
+        if isinstance(error, RequestRejectedError):
+            return any(pattern.search(str(error)) and self._wire.obey(rule) for rule, pattern in _WIRE_RULES)
         return False
 
-    def _learn(self, error: LLMError, *, tools: bool, form: ReplyForm | None) -> None:
+    def _learn(self, error: LLMError, *, tools: bool, form: ReplyForm | None, images: bool) -> None:
         """Raise UnsupportedError, and remember it, if the error shows that the server lacks a capability."""
-        fewer = lacking(error, self._capabilities, tools=tools, form=form)
+        fewer = lacking(error, self._capabilities, tools=tools, form=form, images=images)
         if fewer is not None:
             self._capabilities = fewer
             remember(self._endpoint.base_url, self._model, fewer)
@@ -162,14 +185,14 @@ class ChatLLM:
             # Imported late: merely creating a model must stay cheap.
             import httpx2
 
-            from handiwork.llm.bounded_client import bounded_client
+            from handiwork.llm.bounded_client import BoundedClient
 
             if self._client is None or self._lost:
                 address: ServerAddress = await self._connect()
                 if self._client is None or address != self._endpoint:
                     await self.close()
                     self._endpoint = address
-                    self._client = bounded_client(
+                    self._client = BoundedClient(
                         base_url=address.base_url,
                         headers={"Authorization": f"Bearer {address.api_key}", "User-Agent": "handiwork"},
                         timeout=None,
@@ -244,7 +267,7 @@ class ChatLLM:
     async def _in_time(self, step: Awaitable[T]) -> T:
         silence = self._patience.silence
         if silence is None:
-            silence = 600.0 if urlsplit(self._endpoint.base_url).hostname in LOOPBACK else 60.0
+            silence = 600.0 if _is_near(urlsplit(self._endpoint.base_url).hostname or "") else 60.0
         try:
             async with asyncio.timeout(silence):
                 return await step
@@ -287,6 +310,14 @@ class ChatLLM:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+
+
+def _is_near(host: str) -> bool:
+    """Return whether a host is this machine or one of a local network, which may load a model first."""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".lan", ".internal"))
 
 
 async def _drain(lines: AsyncIterator[str]) -> None:

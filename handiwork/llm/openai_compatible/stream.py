@@ -107,6 +107,7 @@ class Assembly:
         self._text: list[str] = []
         self._endless = EndlessText() if finds_repetition else None
         self._reasoning: dict[str, list[str]] = {}
+        self._thoughts: list[str] = []
         self._details: list[_Detail] = []
         self._calls: list[_PartialCall] = []
         self._open: dict[int, _PartialCall] = {}
@@ -157,6 +158,8 @@ class Assembly:
             delta: dict[str, Any] = choice.get("delta") or {}
             if delta and self.first_token is None:
                 self.first_token = time.monotonic() - self._started
+            if isinstance(delta.get("content"), list):
+                delta = self._take_blocks(delta)
             self._take_reasoning(delta)
             for call in delta.get("tool_calls") or ():
                 self._take_call(call)
@@ -164,6 +167,17 @@ class Assembly:
                 self._counter.add(text)
                 pieces.append(text)
         return pieces
+
+    def _take_blocks(self, delta: dict[str, Any]) -> dict[str, Any]:
+        """Return the delta with the text of its list of blocks, as Mistral's reasoning models send it."""
+        texts: dict[str, list[str]] = {"thinking": [], "text": []}
+        for block in delta["content"]:
+            parts = block.get("thinking") or () if block.get("type") == "thinking" else (block,)
+            texts.setdefault(_text(block.get("type")), []).extend(_text(part.get("text")) for part in parts)
+        if thought := "".join(texts["thinking"]):
+            self._counter.add(thought)
+            self._thoughts.append(thought)
+        return {**delta, "content": "".join(texts["text"])}
 
     def _take_reasoning(self, delta: dict[str, Any]) -> None:
         for field in _REASONING_FIELDS:
@@ -237,7 +251,7 @@ class Assembly:
             content = "".join(str(detail.get("text") or "") for detail in details)
             return ({"content": content, "field": "reasoning_details", "details": details},)
         parts = [{"content": "".join(text), "field": field} for field, text in self._reasoning.items()]
-        thought = split_thinking("".join(self._text))[0]
+        thought = "".join(self._thoughts) or split_thinking("".join(self._text))[0]
         return (*parts, *([{"content": thought}] if thought else []))
 
     @property

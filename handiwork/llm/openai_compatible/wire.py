@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from handiwork.events.base import Part
@@ -17,6 +19,8 @@ Blobs = Callable[[str], bytes]
 """Returns the bytes of a blob with this SHA-256 in hex."""
 
 WireMessage = dict[str, Any]
+
+WireRule = Literal["reasoning", "short ids"]
 
 
 def no_blobs(digest: str) -> bytes:
@@ -31,10 +35,15 @@ def require_senses(messages: Sequence[Message], capabilities: Capabilities, mode
     parts = [part for message in messages for part in message.content if part.blob is not None]
     if not capabilities.hearing and any(is_sound(part) for part in parts):
         raise RequestRejectedError(f"{model} cannot hear, and the conversation has a sound; choose a model with audio")
-    if not capabilities.vision and not all(is_sound(part) for part in parts):
+    if not capabilities.vision and has_images(messages):
         raise RequestRejectedError(
             f"{model} cannot see images and the conversation has one; choose a model with vision"
         )
+
+
+def has_images(messages: Sequence[Message]) -> bool:
+    """Return whether a message has a picture."""
+    return any(part.blob is not None and not is_sound(part) for message in messages for part in message.content)
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:
@@ -68,13 +77,27 @@ def schema_form(schema: JsonSchema) -> dict[str, Any]:
 
 
 class Wire:
-    """Builds the wire form of messages, once for each message; keeps that of the last conversation."""
+    """Builds the wire form of messages, once for each message; keeps that of the last conversation.
+
+    ``rules`` are what the server was found to demand: "reasoning", a reasoning_content in every answer, and "short
+    ids", tool calls with ids of nine letters or digits.
+    """
 
     def __init__(self, blobs: Blobs, model: str) -> None:
+        self.rules = set[WireRule]()
         self._blobs = blobs
         self._model = model
         self._texts: WeakKeyDictionary[Message, str] = WeakKeyDictionary()
         self._last: tuple[list[Message], list[str]] = [], []
+
+    def obey(self, rule: WireRule) -> bool:
+        """Write messages by this rule from now on; return False if they already are."""
+        if rule in self.rules:
+            return False
+        self.rules.add(rule)
+        self._texts.clear()
+        self._last = [], []
+        return True
 
     def texts(self, messages: Sequence[Message]) -> list[str]:
         """Return every message as JSON; known messages give the same text object again."""
@@ -93,12 +116,12 @@ class Wire:
     def _form(self, message: Message) -> WireMessage:
         form: WireMessage = {"role": message.role, "content": self._content(message.content)}
         if message.role == "tool":
-            form["tool_call_id"] = message.tool_call_id or ""
+            form["tool_call_id"] = self._id(message.tool_call_id or "")
             form["content"] = form["content"] or "(no output)"
         if message.tool_calls:
             form["tool_calls"] = [
                 {
-                    "id": call.id,
+                    "id": self._id(call.id),
                     "type": "function",
                     "function": {
                         "name": call.name,
@@ -111,7 +134,15 @@ class Wire:
             for part in message.thinking:
                 if part.get("model") == self._model and (field := part.get("field")):
                     form[field] = part["details"] if "details" in part else part["content"]
+        if message.role == "assistant" and "reasoning" in self.rules:
+            own = [str(part.get("content") or "") for part in message.thinking if part.get("model") == self._model]
+            form["reasoning_content"] = "".join(own) or " "
         return form
+
+    def _id(self, call_id: str) -> str:
+        if "short ids" not in self.rules or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
+            return call_id
+        return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
     def _content(self, parts: Sequence[Part]) -> str | list[dict[str, Any]]:
         if all(part.blob is None for part in parts):

@@ -28,7 +28,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from handiwork.llm.bounded_client import bounded_client, cause_of
+from handiwork.llm.bounded_client import BoundedClient, cause_of
 from handiwork.llm.errors import (
     AnswerTooLargeError,
     AuthenticationError,
@@ -40,7 +40,7 @@ from handiwork.llm.errors import (
 from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
-from handiwork.llm.openai_compatible.wire import Blobs, require_senses
+from handiwork.llm.openai_compatible.wire import Blobs, has_images, require_senses
 from handiwork.llm.price import price
 from handiwork.llm.pydantic_ai.parts import MessageParts, calls_of, thinking_of
 from handiwork.llm.retry import Patience, with_retries
@@ -62,7 +62,7 @@ LONGEST_ANSWER = 4_000_000
 _EMPTY_PART = 500
 _DELTAS = ("content_delta", "args_delta", "signature_delta", "tool_name_delta")
 
-Build = Callable[[], tuple[Model, httpx2.AsyncClient]]
+Build = Callable[[], tuple[Model, BoundedClient]]
 """Creates a model, and the client for its requests."""
 
 
@@ -75,8 +75,8 @@ def provider_model(
     missing and LLMError for an unknown provider.
     """
 
-    def build() -> tuple[Model, httpx2.AsyncClient]:
-        client = bounded_client(timeout=httpx2.Timeout(LONGEST_CALL, connect=5.0))
+    def build() -> tuple[Model, BoundedClient]:
+        client = BoundedClient(timeout=httpx2.Timeout(LONGEST_CALL, connect=5.0))
         if base_url:
             return _with_base_url(name, base_url, api_key, client), client
         return _infer(name, api_key, client), client
@@ -199,7 +199,8 @@ class ProviderLLM:
             try:
                 return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
             except LLMError as error:
-                fewer = lacking(error, self._capabilities, tools=bool(tools), form=form)
+                images = has_images(messages)
+                fewer = lacking(error, self._capabilities, tools=bool(tools), form=form, images=images)
                 if fewer is None:
                     raise
                 self._capabilities = fewer
@@ -303,13 +304,26 @@ class ProviderLLM:
         return ProviderError(f"{self._name} failed: {type(error).__name__} {str(error)[:500]}")
 
     async def _in_time(self, step: Awaitable[T]) -> T:
+        """Return the step's result; bytes count as a sign of life, as a server may send no event for a long time."""
+
+        async def result() -> T:
+            with self._answer():
+                return await step
+
         silence = self._patience.silence or 60.0
+        self._client.heard = time.monotonic()
+        task = asyncio.create_task(result())
         try:
-            async with asyncio.timeout(silence):
-                with self._answer():
-                    return await step
-        except TimeoutError:
-            raise ProviderError(f"{self._name} sent nothing for {silence:g} s") from None
+            while not task.done():
+                left = self._client.heard + silence - time.monotonic()
+                if left <= 0:
+                    raise ProviderError(f"{self._name} sent nothing for {silence:g} s")
+                await asyncio.wait({task}, timeout=left)
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
 
     @property
     def _base_url(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -57,6 +59,12 @@ def calls_of(parts: Sequence[ModelResponsePart]) -> tuple[ToolCall, ...]:
     )
 
 
+def _sent(call_id: str) -> str:
+    """Return a tool call's id as every provider takes it: another model's may have other characters."""
+    fits = re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call_id)
+    return call_id if fits or not call_id else hashlib.sha256(call_id.encode()).hexdigest()[:24]
+
+
 class MessageParts:
     """Builds pydantic-ai's form of messages, once for each message; only reasoning of ``provider`` is sent back."""
 
@@ -88,8 +96,9 @@ class MessageParts:
             return ModelRequest(parts=[SystemPromptPart(text_of(message.content))])
         if message.role == "tool":
             call_id = message.tool_call_id or ""
+            sent_id = _sent(call_id)
             content = text_of(message.content) or "(no output)"
-            return ModelRequest(parts=[ToolReturnPart(names.get(call_id, ""), content, call_id)])
+            return ModelRequest(parts=[ToolReturnPart(names.get(call_id, ""), content, sent_id)])
         return ModelRequest(parts=[UserPromptPart([self._content(part) for part in message.content])])
 
     def _content(self, part: Part) -> UserContent:
@@ -109,7 +118,7 @@ class MessageParts:
             parts.append(TextPart(text, **extras.get("text", {})))
         for call in message.tool_calls:
             arguments = arguments_object(call.arguments)
-            parts.append(ToolCallPart(call.name, arguments, call.id, **extras.get(call.id, {})))
+            parts.append(ToolCallPart(call.name, arguments, _sent(call.id), **extras.get(call.id, {})))
         for part in sorted((part for part in entries if "owner" not in part), key=lambda part: part["at"]):
             fields = {key: part[key] for key in _PROVIDER_FIELDS if key in part}
             parts.insert(part["at"], ThinkingPart(part["content"], **fields))

@@ -1,0 +1,164 @@
+"""What particular servers demand of a conversation, or send, in the words and shapes of real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from handiwork.events.base import Part
+from handiwork.llm.errors import ContextWindowError, RequestRejectedError, UnsupportedError
+from handiwork.llm.failure import refusal
+from handiwork.llm.retry import Patience
+from handiwork.llm.types import LLM, Message, Tool, ToolCall
+from tests.llm import anthropic_stream
+from tests.llm.standin import Refusal, StandIn, Stream, chunk, text
+
+ASK = Message.text("user", "go")
+TOOL = Tool("run", "Run a command.", {"type": "object", "properties": {}})
+PICTURE = Message("user", (Part(blob="ab", media_type="image/png"),))
+Make = Callable[..., LLM]
+
+
+def called(call_id: str, **rest: object) -> list[Message]:
+    """A conversation with one tool call and its answer."""
+    call = Message.text("assistant", "", tool_calls=(ToolCall(call_id, "run", "{}"),), **rest)  # type: ignore[arg-type]
+    return [ASK, call, Message.text("tool", "done", tool_call_id=call_id)]
+
+
+def refused(message: str) -> Refusal:
+    return Refusal(400, {"error": {"message": message}})
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDIWORK_CACHE", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "unknown variant `image_url`, expected `text`",
+        "deepseek-r1 is not a multimodal model",
+        "At most 0 image(s) may be provided in one prompt.",
+        "This model does not support images",
+    ],
+)
+async def test_a_model_that_takes_no_pictures_is_learned_and_remembered(
+    server: StandIn, chat: Make, message: str
+) -> None:
+    server.planned.append(refused(message))
+    llm = chat(blobs=lambda _: b"png")
+    with pytest.raises(UnsupportedError):
+        await llm.complete([PICTURE])
+    assert not llm.capabilities.vision
+    again = chat(blobs=lambda _: b"png")
+    await again.open()
+    assert not again.capabilities.vision
+    with pytest.raises(RequestRejectedError, match="cannot see images"):
+        await again.complete([PICTURE])
+
+
+async def test_ids_of_another_models_calls_are_shortened_where_a_server_demands_it(server: StandIn, chat: Make) -> None:
+    words = "Tool call id was functions.run:0 but must be a-z, A-Z, 0-9, with a length of 9."
+    server.planned += [refused(words), Stream(text("done"))]
+    assert (await chat().complete(called("functions.run:0"), [TOOL])).content == "done"
+    first, second = (request["messages"] for request in server.requests)
+    assert first[1]["tool_calls"][0]["id"] == first[2]["tool_call_id"] == "functions.run:0"
+    short = second[1]["tool_calls"][0]["id"]
+    assert short == second[2]["tool_call_id"]
+    assert len(short) == 9
+    assert short.isalnum()
+
+
+async def test_anthropic_gets_ids_of_its_own_letters(server: StandIn, chat: Make) -> None:
+    server.planned.append(anthropic_stream.reply(anthropic_stream.said("done")))
+    await chat("anthropic:claude-sonnet-4-6").complete(called("functions.run:0"), [TOOL])
+    _, answer, outcome = server.requests[0]["messages"]
+    assert answer["content"][0]["id"] == outcome["content"][0]["tool_use_id"]
+    assert answer["content"][0]["id"].isalnum()
+
+
+async def test_reasoning_is_sent_with_every_answer_where_a_server_demands_it(server: StandIn, chat: Make) -> None:
+    words = "The `reasoning_content` in the thinking mode must be passed back to the API."
+    server.planned += [refused(words), Stream(text("done"))]
+    own = {"content": "I think.", "field": "reasoning_content", "model": "standin-1"}
+    conversation = [
+        *called("c1", thinking=(own,)),
+        Message.text("assistant", "Which colour?"),
+        Message.text("user", "red"),
+    ]
+    assert (await chat().complete(conversation, [TOOL])).content == "done"
+    before, after = (
+        [message.get("reasoning_content") for message in request["messages"] if message["role"] == "assistant"]
+        for request in server.requests
+    )
+    assert before == ["I think.", None]
+    assert after == ["I think.", " "]
+
+
+async def test_a_demand_that_is_met_and_refused_again_is_an_error(server: StandIn, chat: Make) -> None:
+    server.planned += [refused("reasoning_content is missing")] * 3
+    with pytest.raises(RequestRejectedError):
+        await chat().complete([ASK])
+    assert len(server.requests) == 2
+
+
+async def test_text_and_thinking_in_blocks_are_read(server: StandIn, chat: Make) -> None:
+    thinking = [{"type": "thinking", "thinking": [{"type": "text", "text": "Okay."}]}]
+    both = [{"type": "thinking", "thinking": [], "closed": True}, {"type": "text", "text": "Hi"}]
+    events = [chunk({"content": thinking}), chunk({"content": both}), chunk({"content": "!"}, "stop")]
+    server.planned.append(Stream([*events]))
+    completion = await chat().complete([ASK])
+    assert completion.content == "Hi!"
+    assert completion.thinking == ({"content": "Okay.", "model": "standin-1"},)
+
+
+async def test_pings_of_anthropic_are_no_silence(server: StandIn, chat: Make) -> None:
+    first, *rest = anthropic_stream.reply(anthropic_stream.said("done")).events
+    server.planned.append(Stream([first, *[{"type": "ping"}] * 6, *rest], end="close", pause=0.2))
+    completion = await chat("anthropic:claude-sonnet-4-6", patience=Patience(attempts=1, silence=0.8)).complete([ASK])
+    assert completion.content == "done"
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "page"),
+    [
+        ("qwen", "/api/ps", {"models": [{"name": "qwen:latest", "context_length": 4096}]}),
+        (
+            "qwen",
+            "/api/v0/models",
+            {"data": [{"id": "qwen", "max_context_length": 131_072, "loaded_context_length": 4096}]},
+        ),
+    ],
+    ids=["Ollama", "LM Studio"],
+)
+async def test_the_window_of_a_model_that_a_request_has_loaded_is_found(
+    server: StandIn, chat: Make, model: str, path: str, page: dict[str, object]
+) -> None:
+    llm = chat(model)
+    await llm.open()
+    assert llm.capabilities.window is None
+    server.planned += [Stream(text("one")), Stream(text("two"))]
+    await llm.complete([ASK])
+    server.pages[path] = page
+    await llm.complete([ASK])
+    assert llm.capabilities.window == 4096
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Your request exceeded model token limit: 262144 (requested: 291351)",
+        "input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000",
+        "The decoder prompt (length 40000) is longer than the maximum model length of 32768.",
+        "Prompt exceeds max length",
+        "Range of input length should be [1, 258048]",
+        "`inputs` tokens + `max_new_tokens` must be <= 32768. Given: 40000 `inputs` tokens",
+        "`inputs` must have less than 8192 tokens. Given: 9000",
+        "Request body too large for gpt-4.1 model. Max size: 8000 tokens.",
+    ],
+)
+def test_a_conversation_that_is_too_long_is_known_by_these_words(message: str) -> None:
+    assert isinstance(refusal(400, {"error": {"message": message}}, "m", "server", "KEY"), ContextWindowError)
