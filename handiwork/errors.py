@@ -30,6 +30,13 @@ class WorkspaceError(HandiworkError):
     status = 409
 
 
+class DiskError(WorkspaceError):
+    """A disk is full or fails; nothing was changed."""
+
+    exit_code = Exit.INFRASTRUCTURE
+    status = 507
+
+
 class SandboxError(HandiworkError):
     """The sandbox could not be started or was lost."""
 

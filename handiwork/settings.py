@@ -282,10 +282,13 @@ def set_defaults(values: Mapping[str, Any]) -> None:
                 document[key] = value
             elif key in document:
                 document.remove(key)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(".draft")
+        target = Path(os.path.realpath(file))  # the file itself may be a link into a repository of settings
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f"{target.name}.draft")
+        draft.touch(mode=0o600)  # it may hold tokens
+        draft.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o600)
         draft.write_text(document.as_string())
-        draft.replace(file)
+        draft.replace(target)
     except (OSError, ValueError) as error:  # tomlkit's ParseError and a UnicodeDecodeError are ValueErrors
         raise SettingsError(f"{file} cannot be changed: {error}; change it by hand") from None
 

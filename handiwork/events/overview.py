@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from handiwork.events.action import CmdRunAction, FileReadAction
+from handiwork.events.action import FileReadAction, HookRunAction
 from handiwork.events.base import Action, Observation, Run
-from handiwork.events.observation import CmdOutputObservation, FileReadObservation
+from handiwork.events.observation import FileReadObservation, HookRunObservation
 
 LISTED = 200
 """Maximum number of files named."""
@@ -26,8 +26,8 @@ PROGRAMS = (
 )
 """Programs that run tests."""
 
-# Neither the shell's functions, nor programs or settings of the workspace, take part. If git cannot list the files,
-# the usual folders of tools are left out.
+# They run in a bash of their own, in which neither the shell's functions, nor programs or settings of the workspace,
+# take part. If git cannot list the files, the usual folders of tools are left out.
 _LIST = (
     "(PATH=/usr/local/bin:/usr/bin:/bin; "
     "(command git -c core.fsmonitor=false ls-files -zco --exclude-standard 2>/dev/null || command find . "
@@ -50,8 +50,8 @@ class WorkspaceOverviewAction(Action):
 
     async def execute(self, run: Run) -> Observation:
         """List the files with one command, read the chosen ones, look up the programs. Raises SandboxError."""
-        listing = await run(CmdRunAction(command=_LIST))
-        if not isinstance(listing, CmdOutputObservation):
+        listing = await run(HookRunAction(command=_LIST, input="", directory="."))
+        if not isinstance(listing, HookRunObservation):
             return listing
         sizes = _sizes(listing.text)
         files: dict[str, str] = {}
@@ -60,7 +60,7 @@ class WorkspaceOverviewAction(Action):
             observation = await run(FileReadAction(path=path))
             if isinstance(observation, FileReadObservation) and observation.blob is None:
                 files[path] = observation.content
-        found = await run(CmdRunAction(command=_FIND))
+        found = await run(HookRunAction(command=_FIND, input="", directory="."))
         names = {path.rpartition("/")[2] for path in found.text.splitlines()}
         return WorkspaceOverviewObservation(
             content=_text(sizes, files),

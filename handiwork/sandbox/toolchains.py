@@ -35,6 +35,9 @@ DAEMONS = ("docker.sock", "podman/podman.sock", "containerd/containerd.sock", "c
 
 _DESKTOP = ("run", "desktop")
 
+_NO_PYTHON = ("usr", "home", "root", "proc", "run", ".ssh")
+"""Names in a directory that is a system's root or somebody's home, even if a Python is installed there."""
+
 
 @dataclass
 class Toolchains:
@@ -121,6 +124,9 @@ def _interpreter_roots(virtual: Path) -> Iterable[Path]:
 
 
 def _is_python(root: Path) -> bool:
+    real = root.resolve()
+    if Path.home().resolve().is_relative_to(real) or any((real / name).exists() for name in _NO_PYTHON):
+        return False
     return any(root.glob("lib/python3*/os.py")) and any(root.glob("bin/python3*"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import subprocess
 
 import pytest
@@ -51,6 +52,18 @@ def test_a_setting_is_set_and_unset_and_the_rest_of_the_file_stays(program: Prog
     assert rows(program, "max_cost")["max_cost"]["source"] == "default"
     overridden = program("config", "max_cost", "3", HANDIWORK_MAX_COST="9")
     assert "HANDIWORK_MAX_COST overrides it" in overridden.stderr
+
+
+def test_a_settings_file_stays_a_link_and_private(program: Program) -> None:
+    real = program.settings.parent / "dotfiles.toml"
+    real.parent.mkdir(parents=True)
+    real.write_text("max_iterations = 7\n")
+    real.chmod(0o600)
+    program.settings.symlink_to(real.name)
+    assert program("config", "max_cost", "3").returncode == 0
+    assert program.settings.is_symlink()
+    assert "max_cost" in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from tests.hostile.git_plants import EVIL, TRANSPORTS, make_evil, partial_clone,
 from tests.hostile.probes import CALLS, SERVER, SOCKETS, told
 from tests.hostile.swapping import SECRET, holders, make_project, swapped
 from tests.sandbox.helpers import git, new_box, output, run
-from tests.session.bench import bash, call, finish
+from tests.session.bench import bash, call, calls, finish
 
 pytestmark = pytest.mark.slow
 
@@ -222,6 +222,49 @@ async def test_an_edit_goes_through_no_link_to_a_hidden_file(tmp_path: Path) -> 
         refused = [event.content for event in await session.opened.log.read() if isinstance(event, ErrorObservation)]
         assert len(refused) == 2, refused
         assert all("is a link to the hidden file" in text for text in refused), refused
+
+
+async def test_programs_in_a_virtual_environment_of_the_workspace_stand_for_none_of_the_platforms(
+    tmp_path: Path,
+) -> None:
+    workspace = repository(tmp_path / "project")
+    programs = workspace / "venv/bin"
+    programs.mkdir(parents=True)
+    (workspace / "venv/pyvenv.cfg").write_text("home = /usr/bin\n")
+    for name in ("bash", "python", "python3"):
+        (programs / name).write_text(f'#!/bin/sh\necho {name} >> {workspace}/sent\nexec /bin/{name} "$@"\n')
+        (programs / name).chmod(0o755)
+    faulty = calls(("write", {"path": "x.py", "content": "x = = 1\n"}))
+    async with asking(tmp_path, workspace, bash("cat a.txt"), faulty, finish(), online=True) as session:
+        assert await session.run() == ""
+        assert not await session.exists("sent")
+
+
+async def test_a_virtual_environment_mounts_no_system_and_no_home(tmp_path: Path) -> None:
+    workspace, system = repository(tmp_path / "project"), tmp_path / "host"
+    for path in ("bin/python3", "lib/python3.11/os.py", "home/me/key"):
+        (system / path).parent.mkdir(parents=True, exist_ok=True)
+        (system / path).write_text("private\n")
+    (workspace / "venv").mkdir()
+    (workspace / "venv/pyvenv.cfg").write_text(f"home = {system}/bin\n")
+    async with asking(tmp_path, workspace, bash(f"cat {system}/home/me/key"), finish()) as session:
+        assert await session.run() == ""
+        assert "No such file" in (await session.outputs())[0]
+
+
+async def test_a_relative_path_reaches_no_hidden_folder_through_the_shells_directory(tmp_path: Path) -> None:
+    workspace = repository(tmp_path / "project")
+    replies = [
+        bash("mkdir -p .secret; cd .secret"),
+        calls(("write", {"path": "a.txt", "content": "x"})),
+        calls(("write", {"path": f"{workspace}/b.txt", "content": "x"})),
+        bash("cd /tmp"),
+        calls(("write", {"path": "c.txt", "content": "x"})),
+    ]
+    async with asking(tmp_path, workspace, *replies, finish(), confirmation="never") as session:
+        assert await session.run() == ""
+        written = [f"{workspace}/.secret/a.txt", f"{workspace}/b.txt", "/tmp/c.txt"]
+        assert [await session.exists(path) for path in written] == [False, True, False]
 
 
 async def test_a_delegation_of_the_model_runs_no_python_of_the_workspace(

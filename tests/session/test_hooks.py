@@ -67,7 +67,7 @@ async def test_hooks_run_around_the_actions_that_they_match_and_the_agent_sees_w
     state = await bench.run(
         bash("cd /tmp && rm readme"),
         bash("cat begin /tmp/begin; cd /tmp; pwd"),
-        calls(("write", {"path": "a.py", "content": "x = 1\n"})),
+        calls(("write", {"path": "/tmp/a.py", "content": "x = 1\n"})),
         bash("cat /tmp/after"),
         finish(),
     )
@@ -84,7 +84,7 @@ async def test_hooks_run_around_the_actions_that_they_match_and_the_agent_sees_w
     assert payload["event"] == "session_start"
     assert payload["workspace"] == state.workspace
     payload = json.loads(after)
-    assert payload["action"]["path"] == "a.py"
+    assert payload["action"]["path"] == "/tmp/a.py"
     assert payload["observation"]["type"] == "FileWriteObservation"
     assert "a.py is created.\n[hook lint: exit code 0]\n1 fault" in bench.seen()
     assert "keep it" in bench.seen()

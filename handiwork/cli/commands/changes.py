@@ -47,6 +47,8 @@ def diff(session: str | None, first: int | None, last: int | None) -> Exit:
             console.print(line, soft_wrap=True)
     else:
         sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        if left_out := [quoted(change.path) for change in file_changes if change.binary]:
+            say(f"the patch only names the binary files {', '.join(left_out)}: `handiwork apply` brings them")
     return Exit.FINISHED
 
 

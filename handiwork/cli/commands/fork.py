@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from handiwork.cli.commands.run import resume
-from handiwork.cli.commands.sessions import find
+from handiwork.cli.commands.sessions import find, state_words
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
@@ -63,21 +63,22 @@ async def tree(session: str | None) -> Exit:
     async with Store.open(data_dir()) as store:
         chosen = (await find(store, session)).id
         family = await store.family(chosen)
+        words = {info.id: await state_words(store, info) for info in family}
     console = terminal_console()
     stack = [(family[0], 0)]
     while stack:
         info, depth = stack.pop()
-        console.print(_row(info, depth, chosen), soft_wrap=True)
+        console.print(_row(info, depth, chosen, words[info.id]), soft_wrap=True)
         stack += [(one, depth + 1) for one in reversed(family) if one.parent == info.id]
     return Exit.FINISHED
 
 
-def _row(info: SessionInfo, depth: int, chosen: str) -> Text:
+def _row(info: SessionInfo, depth: int, chosen: str, state: str) -> Text:
     origin = f"at event {info.parent_event}, " if depth else ""
     return Text.assemble(
         "  " * depth,
         (info.id, "bold cyan" if info.id == chosen else "bold"),
-        (f"  {origin}{info.head} events, {state_text(info.state)}, {plain(info.model)}  ", "dim"),
+        (f"  {origin}{info.head} events, {state_text(state)}, {plain(info.model)}  ", "dim"),
         plain(info.title).replace("\n", " "),
     )
 

@@ -46,9 +46,10 @@ async def sessions(as_json: bool, search: str, archived: bool) -> Exit:
         found = await store.sessions(text=search, archived=archived)
         for info in found:
             if as_json:
-                write_json(json.dumps(dataclasses.asdict(info), default=datetime.isoformat, ensure_ascii=False))
+                fields = {**dataclasses.asdict(info), "interrupted": await store.interrupted(info)}
+                write_json(json.dumps(fields, default=datetime.isoformat, ensure_ascii=False))
             else:
-                console.print(row(info, await _state(store, info)), soft_wrap=True)
+                console.print(row(info, await state_words(store, info)), soft_wrap=True)
         if not found:
             say(await _why_none(store, search, archived))
     return Exit.FINISHED
@@ -74,7 +75,7 @@ async def archive(session: list[str], undo: bool) -> Exit:
     return Exit.FINISHED
 
 
-async def _state(store: Store, info: SessionInfo) -> str:
+async def state_words(store: Store, info: SessionInfo) -> str:
     """Return the words for the session's state: no process may run it any more, or it may have no task yet."""
     if not await store.interrupted(info):
         return info.state
@@ -117,8 +118,9 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
                     write_json(to_json(event))
                     continue
                 print_lines(console, transcript.lines(await with_full_text(store, event) if full else event))
-    if not as_json:
-        print_lines(console, [Text(), *summary(state, log.id, changed=True)])
+        if not as_json:
+            ended = [Text("interrupted", "yellow")] if await store.interrupted(await log.info()) else []
+            print_lines(console, [Text(), *ended, *summary(state, log.id, changed=True)])
     return Exit.FINISHED
 
 

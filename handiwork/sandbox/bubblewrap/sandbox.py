@@ -170,6 +170,7 @@ class BubblewrapSandbox(ServedSandbox):
         view.add_system()
         view.add_private(self._paths, self._limits.memory // 4)
         view.add_bundle(bundle.bundle_root(), bundle.inside_code(), bundle.browser_root())
+        check_no_daemon(roots)
         view.add_read_only(roots)
         if self._paths.base is not None:
             view.add_copy(self._paths, self._paths.base)

@@ -214,7 +214,7 @@ class Actions:
 
     async def _write(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, content = fields.text("path"), _encode(fields.text("content"), nul=True)
-        absolute = self._absolute(path)
+        absolute = self._target(path)
 
         def write() -> Json:
             before = _previous_content(absolute)
@@ -230,7 +230,7 @@ class Actions:
 
     async def _edit(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, old, new = fields.text("path"), fields.text("old"), fields.text("new")
-        absolute = self._absolute(path)
+        absolute = self._target(path)
 
         def edit() -> Json:
             made = edit_file(absolute, path, old, new)
@@ -265,6 +265,18 @@ class Actions:
             "last_action": calls,
             **observation,
         }
+
+    def _target(self, path: str) -> str:
+        """Return the absolute path of a file to write.
+
+        Raises ActionError for a relative path in a hidden folder, or in one outside the workspace: who allowed the edit
+        saw only the path.
+        """
+        absolute = self._absolute(path)
+        folder = os.path.relpath(os.path.realpath(self._shell.directory), os.path.realpath(self._shell.workspace))
+        if not os.path.isabs(path) and folder != "." and any(part.startswith(".") for part in folder.split("/")):
+            raise ActionError("not_named", f"The shell is in {self._shell.directory}: name the file {absolute}.")
+        return absolute
 
     def _absolute(self, path: str) -> str:
         if not path:

@@ -15,6 +15,7 @@ from .actions import RequestError, parse_secrets
 from .children import Children, give_way
 from .errors import ActionError
 from .shell.input_probe import processes
+from .shell.terminal import trusted_path
 
 SendLine = Callable[[dict[str, object]], Awaitable[None]]
 """Sends one JSON object to the platform; waits while the platform does not read."""
@@ -38,13 +39,16 @@ class Pipes:
     async def run(self, request: Mapping[str, object], send: SendLine) -> None:
         """Run the "command" of the request until it ends or this call is cancelled; all its processes end then.
 
-        The request's "variables" join its environment. Sends {"pipe": HANDLE}, then {"out": TEXT} and {"err": TEXT} as
-        they come, at last {"exit": CODE}. Raises RequestError, and ActionError if the program cannot be started.
+        The request's "variables", which may be secrets, join its environment, whose PATH is the trusted one. Sends
+        {"pipe": HANDLE}, then {"out": TEXT} and {"err": TEXT} as they come, at last {"exit": CODE}.
+
+        Raises RequestError, and ActionError if the program cannot be started.
         """
         command, variables = _parse_program(request)
         if len(self._programs) >= MOST:
             raise ActionError("failed", f"{MOST} programs run behind pipes already.")
-        program = _PipedProgram(command, self._workspace, {**self._environment, **variables}, self._children)
+        environment = {**self._environment, "PATH": trusted_path(self._environment), **variables}
+        program = _PipedProgram(command, self._workspace, environment, self._children)
         self._started += 1
         handle = str(self._started)
         self._programs[handle] = program

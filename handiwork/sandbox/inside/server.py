@@ -39,6 +39,7 @@ from .output import Keep, Spools, write_all
 from .pipes import Pipes
 from .shell.jobs import Jobs
 from .shell.shell import Shell
+from .shell.terminal import is_below
 from .streams.routes import StreamRoutes
 
 _INTERVAL = 0.02  # seconds between lines
@@ -188,10 +189,16 @@ class App:
         await send({"type": "lifespan.shutdown.complete"})
 
     def _pythons(self) -> tuple[tuple[str, ...], ...]:
-        """Return the project's interpreters; none on the user's own machine, because a write there runs no program."""
+        """Return the interpreters behind the project's, without those that the agent can write.
+
+        There are none on the user's own machine, because a write there runs no program.
+        """
         if self._on_host:
             return ()
-        return tuple(map(tuple, python_commands(self._workspace, self._environment)))
+        written = [os.path.realpath(place) for place in (self._workspace, self._environment.get("HOME")) if place]
+        commands = python_commands(self._workspace, self._environment)
+        real = dict.fromkeys((os.path.realpath(program), *options) for program, *options in commands)
+        return tuple(command for command in real if not any(is_below(command[0], place) for place in written))
 
     async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
         uptime = time.monotonic() - self._started

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from handiwork.errors import WorkspaceError
+from handiwork.errors import DiskError, WorkspaceError
 from handiwork.workspace.apply.journal import ApplyJournal, Attributes, Identity, Moves, Step, identity
 from handiwork.workspace.changes import Side
 from handiwork.workspace.files.copy import copy_data
@@ -55,12 +56,18 @@ def replace_files(
     size = sum(step.new.source.size for step in replacements if step.new)
     room = os.fstatvfs(journal.root)
     if size > room.f_bavail * room.f_frsize:
-        raise WorkspaceError(f"{target} has not enough free space for {size} bytes; nothing was changed")
+        raise DiskError(f"{target} has not enough free space for {size} bytes; nothing was changed")
     try:
         _Exchange(journal, prune, attributes or {}).run(replacements)
     except OSError as error:
         location = f"{target} ({quoted(str(error.filename))})" if error.filename else target
-        raise WorkspaceError(f"{location} cannot be written: {error.strerror}; nothing was changed") from error
+        raise not_written(location, error) from error
+
+
+def not_written(place: str | Path, error: OSError) -> WorkspaceError:
+    """Return the error for a place that cannot be written."""
+    kind = DiskError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS) else WorkspaceError
+    return kind(f"{place} cannot be written: {error.strerror}; nothing was changed")
 
 
 class _Exchange:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply.journal import ApplyJournal, Attributes, parse_attributes, sync_file_system
-from handiwork.workspace.apply.replacement import Content, Replacement, removable, replace_files
+from handiwork.workspace.apply.replacement import Content, Replacement, not_written, removable, replace_files
 from handiwork.workspace.changes import Change, Side, side_at
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.names import quoted
@@ -106,7 +106,7 @@ def kept_for_undo(undo_dir: Path, target: Path, replacements: Sequence[Replaceme
         try:
             _keep(folder, target, replacements)
         except OSError as error:
-            raise WorkspaceError(f"{folder} cannot be written: {error.strerror}; nothing was changed") from error
+            raise not_written(folder, error) from error
         yield
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

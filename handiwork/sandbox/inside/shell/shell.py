@@ -63,7 +63,7 @@ class Shell:
         bashrc: bool,
     ) -> None:
         self.directory = directory
-        self._home = directory
+        self.workspace = directory
         self._spools = spools
         self._environment = environment
         self._children = children
@@ -221,7 +221,7 @@ class Shell:
         self._ready.clear()
         self._saved.clear()
         if not os.path.isdir(self.directory):
-            self.directory = self._home
+            self.directory = self.workspace
         self._terminal = Terminal(self, self._state, self._environment, self._children)
         self._terminal.open(self.directory, restored=restored, bashrc=bashrc)
 

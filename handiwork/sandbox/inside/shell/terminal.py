@@ -251,9 +251,25 @@ def memory(name: str) -> int:
         os.close(low)
 
 
+def trusted_path(environment: Mapping[str, str]) -> str:
+    """Return the PATH without the folders of the virtual environment and of the home, which the agent can write."""
+    written = [os.path.realpath(environment[name]) for name in ("VIRTUAL_ENV", "HOME") if environment.get(name)]
+    folders = environment.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(
+        folder
+        for folder in folders
+        if folder.startswith("/") and not any(is_below(os.path.realpath(folder), place) for place in written)
+    )
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path is the folder or below it."""
+    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
+
+
 def find_bash(environment: Mapping[str, str]) -> str:
-    """Return the path of bash; raises ActionError if there is none."""
-    bash = shutil.which("bash", path=environment.get("PATH", os.defpath))
+    """Return the path of bash, of the trusted PATH; raises ActionError if there is none."""
+    bash = shutil.which("bash", path=trusted_path(environment))
     if bash is None:
         raise ActionError("no_shell", "There is no bash on the PATH of the sandbox: install it there.")
     return bash
