@@ -483,7 +483,7 @@ export interface CodeBlocksAction extends Action {
   count: number;
 }
 /**
- * The best ``blocks`` that match a query, of ``total``; ``extended`` tells that words matched as prefixes alone.
+ * The best ``blocks`` that match a query, of ``total``; ``extended`` tells that none matches exactly.
  */
 export interface CodeBlocksObservation extends Observation {
   type: "CodeBlocksObservation";
@@ -729,7 +729,7 @@ export interface CodeMatch {
   text: string;
 }
 /**
- * The best blocks that match, of ``total``; ``extended`` is true if words matched only as prefixes.
+ * The best blocks that match, of ``total``; ``extended`` is true if none matches exactly.
  */
 export interface CodeMatches {
   total: number;
@@ -1449,7 +1449,7 @@ export interface PullRequestProposal {
  * The answer to one query: the ``best`` blocks, and the prototypes of ``further`` ones.
  *
  * ``unseen`` is the number of matching blocks that no response has shown. ``note`` says why there are no blocks, or
- * that words matched as prefixes alone.
+ * that none matches exactly.
  */
 export interface QueryResult {
   query: string;
