@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.text import Text
 
@@ -22,6 +22,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
+@example("\x1b\x1b]0;title\x07[m")
 def test_a_coloured_text_is_the_plain_one_but_for_its_colours(text: str) -> None:
     assert "\n".join(line.plain for line in coloured_lines(text)) == plain(text)
 

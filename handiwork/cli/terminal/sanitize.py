@@ -15,6 +15,7 @@ _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and the like: titles
     r"|\x1b[ -/]*[0-~]"
+    r"|\x1b"  # alone: what is left after a removal must not become a sequence
 )
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -26,7 +27,7 @@ def plain(text: str) -> str:
     Keep only the last version of a line that a program overwrote with carriage returns. Escape characters that
     change the writing direction too, since they can disguise text.
     """
-    text = _SEQUENCE.sub("", text).replace("\r\n", "\n")
+    text = _SEQUENCE.sub(lambda match: _escape(match[0]) if match[0] == "\x1b" else "", text).replace("\r\n", "\n")
     text = _OVERWRITTEN.sub("", text).replace("\r", "")
     return exact(text)
 
@@ -36,7 +37,7 @@ def coloured_lines(text: str) -> list[Text]:
 
     Nothing is concealed, and nothing blinks.
     """
-    text = _SEQUENCE.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
+    text = _SEQUENCE.sub(_colour, text)
     text = _COLOURED_OVERWRITTEN.sub("", _COLOURED_END.sub(r"\1", text)).replace("\r", "")
     decoder = AnsiDecoder()
     lines: list[Text] = []
@@ -46,6 +47,11 @@ def coloured_lines(text: str) -> list[Text]:
         row.spans = [span for span in row.spans if not _hides(span.style)]
         lines.append(row)
     return lines
+
+
+def _colour(match: re.Match[str]) -> str:
+    """Return a colour as it is, an escape character alone escaped, and nothing of other sequences."""
+    return match[0] if _COLOUR.fullmatch(match[0]) else _escape(match[0]) if match[0] == "\x1b" else ""
 
 
 def _hides(style: str | Style) -> bool:
