@@ -44,7 +44,7 @@ def _delegation(arguments: dict[str, Any]) -> AgentDelegateAction:
         raise TypeError("inputs is an object")
     url = {"url": arguments["url"]} if arguments.get("url") else {}
     inputs = {**cast("dict[str, Any]", others), **url, "task": arguments["task"]}
-    agent = arguments.get("agent") or _AGENT
+    agent = str(arguments.get("agent") or _AGENT)
     if names_a_file(agent):
         raise ValueError("agent is the name of an installed agent, not a file or module")
     return AgentDelegateAction(agent=agent, inputs=inputs)
