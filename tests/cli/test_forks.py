@@ -32,7 +32,6 @@ def test_a_session_is_forked_with_its_files_and_goes_on(program: Program) -> Non
     for numbers, why in (
         (("--from", "999"), "has no event 999: its events are 1 to"),
         (("--to", "-1"), "has no event -1"),
-        (("--from", str(second), "--to", str(first)), "exchange --from and --to"),
     ):
         refused = program("diff", *numbers)
         assert (refused.returncode, why in refused.stderr) == (2, True), refused.stderr
