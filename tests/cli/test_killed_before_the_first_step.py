@@ -72,6 +72,9 @@ def test_a_run_that_is_killed_once_it_is_listed_goes_on_with_its_message(program
     model = program.script(finish())
     killed(program, "SELECT id FROM sessions", "run", "greet the world", "--model", model, "--sandbox", "none")
     assert "  interrupted  " in program("sessions").stdout
+    assert "outcome  interrupted" in program("show").stdout
+    assert ", interrupted, " in program("tree").stdout
+    assert json.loads(program("sessions", "--json").stdout)["interrupted"]
     events = resumed(program)
     assert [event["type"] for event in events[:2]] == ["SessionStarted", "MessageAction"]
     assert messages(events) == ["greet the world"]

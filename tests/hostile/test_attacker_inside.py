@@ -22,6 +22,7 @@ from handiwork.session.config import SessionConfig
 from handiwork.session.open import reopen
 from handiwork.session.time_travel.best_of import BestOfRequest, run_attempts
 from handiwork.session.time_travel.fork import fork
+from handiwork.settings import MCPServerSettings
 from handiwork.workspace.apply import apply
 from handiwork.workspace.changes import changes_of_overlay, changes_of_tree
 from handiwork.workspace.copy import make_copy
@@ -231,13 +232,18 @@ async def test_programs_in_a_virtual_environment_of_the_workspace_stand_for_none
     programs = workspace / "venv/bin"
     programs.mkdir(parents=True)
     (workspace / "venv/pyvenv.cfg").write_text("home = /usr/bin\n")
-    for name in ("bash", "python", "python3"):
+    for name in ("bash", "python", "python3", "a-server"):
         (programs / name).write_text(f'#!/bin/sh\necho {name} >> {workspace}/sent\nexec /bin/{name} "$@"\n')
         (programs / name).chmod(0o755)
     faulty = calls(("write", {"path": "x.py", "content": "x = = 1\n"}))
-    async with asking(tmp_path, workspace, bash("cat a.txt"), faulty, finish(), online=True) as session:
+    look = calls(("mcp_call", {"server": "mine", "tool": "look"}))
+    servers = {"mine": MCPServerSettings(command="a-server")}
+    replies = (bash("cat a.txt"), faulty, look, finish())
+    async with asking(tmp_path, workspace, *replies, online=True, confirmation="never", mcp=servers) as session:
         assert await session.run() == ""
         assert not await session.exists("sent")
+        (failed,) = [event for event in await session.opened.log.read() if getattr(event, "state", "") == "failed"]
+        assert "a-server" in str(failed)
 
 
 async def test_a_virtual_environment_mounts_no_system_and_no_home(tmp_path: Path) -> None:

@@ -1060,9 +1060,10 @@ export interface HookRejectObservation extends Observation {
   hook: string;
 }
 /**
- * Run the user's hook ``command`` in a bash of its own in ``directory``, with ``input`` as its standard input.
+ * Run ``command``, a hook of the user's or the platform's own, in a bash of its own in ``directory``.
  *
- * The platform sends it to a sandbox, and interrupts it after ``timeout`` seconds; it is never in a log.
+ * ``input`` is its standard input. The platform sends it to a sandbox, and interrupts it after ``timeout`` seconds; it
+ * is never in a log.
  */
 export interface HookRunAction extends Action {
   type: "HookRunAction";

@@ -119,8 +119,8 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
                     continue
                 print_lines(console, transcript.lines(await with_full_text(store, event) if full else event))
         if not as_json:
-            ended = [Text("interrupted", "yellow")] if await store.interrupted(await log.info()) else []
-            print_lines(console, [Text(), *ended, *summary(state, log.id, changed=True)])
+            interrupted = await store.interrupted(await log.info())
+            print_lines(console, [Text(), *summary(state, log.id, changed=True, interrupted=interrupted)])
     return Exit.FINISHED
 
 

@@ -39,9 +39,12 @@ def exit_code(state: State) -> Exit:
             return Exit.FAILED
 
 
-def summary(state: State, session: str, changed: bool) -> list[Text]:
-    """Return the lines; ``changed`` means that there are changes to apply."""
-    lines = [_line("outcome", *_outcome(state))]
+def summary(state: State, session: str, changed: bool, *, interrupted: bool = False) -> list[Text]:
+    """Return the lines; ``changed`` means that there are changes to apply.
+
+    ``interrupted`` means that no process runs the session any more, whatever its log says.
+    """
+    lines = [_line("outcome", *(("interrupted", "bold yellow") if interrupted else _outcome(state)))]
     if message := _message(state):
         lines += [_line("message" if not number else "", line) for number, line in enumerate(message.split("\n"))]
     lines += [
