@@ -20,11 +20,12 @@ STEMMED, PLAIN = "handiwork_stemmed", "handiwork_plain"
 CODE = 50_000
 """Maximum characters of a block's code that the index keeps; the rest is cut off."""
 
-Matching = Literal["exact", "prefixes", "nearest"]
+Matching = Literal["exact", "prefixes", "nearest", "anywhere"]
 MATCHINGS: tuple[Matching, ...] = get_args(Matching)
 """What a word matches: itself, also identifiers that begin with it, or each of its sub-words in any field.
 
 "nearest" needs one of all words in a block, as the model of a search often guesses a name that is not quite right.
+"anywhere" also drops the type, the path and the lines, which it guesses too.
 """
 
 _SHORTEST, _LONGEST_WORD = 3, 255
@@ -107,7 +108,7 @@ def compile_query(
     tree. Raises QueryError.
     """
     node = parse_query(text)
-    node = _nearest(node) if matching == "nearest" else node
+    node = _nearest(node, matching == "anywhere") if matching in ("nearest", "anywhere") else node
     query = _Compiler(index, root, matching == "prefixes", _NAME_WEIGHT / max(1, _words(node))).node(node)
     if not folders:
         return query
@@ -241,14 +242,18 @@ class _Compiler:
             raise QueryError(f"The regular expression /{pattern}/ cannot be read: {error}.") from None
 
 
-def _nearest(node: QueryNode) -> QueryNode:
-    """Return a query for any of the sub-words of a query's words, in any field, that keeps its other conditions."""
+def _nearest(node: QueryNode, anywhere: bool) -> QueryNode:
+    """Return a query for any of the sub-words of a query's words, in any field, that keeps its other conditions.
+
+    ``anywhere`` drops the conditions on the place.
+    """
     words, conditions = list[QueryNode](), list[tuple[Occurrence, QueryNode]]()
     _divide(node, words, conditions)
     if not words:
         return node
     any_word = Group(tuple(("should", word) for word in dict.fromkeys(words)))
-    return Group((("must", any_word), *conditions))
+    kept = [condition for condition in conditions if condition[0] == "must_not" or not anywhere]
+    return Group((("must", any_word), *kept))
 
 
 def _divide(node: QueryNode, words: list[QueryNode], conditions: list[tuple[Occurrence, QueryNode]]) -> None:
@@ -263,11 +268,12 @@ def _divide(node: QueryNode, words: list[QueryNode], conditions: list[tuple[Occu
                 _divide(inner, words, conditions)
     elif node.field in _PLACES:
         conditions.append(("must", node))
-    elif node.kind in ("word", "phrase"):
-        parts = [part for part in _parts(node.text) if len(part) >= _SHORTEST]
-        words += [Term(None, "word", part, boost=node.boost) for part in parts]
     else:
-        words.append(node)
+        if node.kind in ("word", "phrase", "wildcard"):
+            parts = [part for part in _parts(node.text) if len(part) >= _SHORTEST]
+            words += [Term(None, "word", part, boost=node.boost) for part in parts]
+        if node.kind not in ("word", "phrase"):
+            words.append(node)
 
 
 def _words(node: QueryNode) -> int:

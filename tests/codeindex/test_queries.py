@@ -179,7 +179,15 @@ def test_words_without_a_match_are_tried_as_beginnings(index: CodeIndex) -> None
 
 
 @pytest.mark.parametrize(
-    "query", ["type: FUNCTION AND name: find_objects", "objects_found AND type: FUNCTION", "draw AND detect"]
+    "query",
+    [
+        "type: FUNCTION AND name: find_objects",
+        "objects_found AND type: FUNCTION",
+        "draw AND detect",
+        "type: FUNCTION AND name: *find_objects*",
+        "type: CONDITIONAL AND name: find_objects",
+        "find_objects AND file_path: nowhere.py",
+    ],
 )
 def test_without_any_match_blocks_with_some_of_the_words_are_found(index: CodeIndex, query: str) -> None:
     hits = index.search(query)
@@ -188,7 +196,6 @@ def test_without_any_match_blocks_with_some_of_the_words_are_found(index: CodeIn
 
 
 def test_the_nearest_blocks_keep_the_other_conditions_of_a_query(index: CodeIndex) -> None:
-    assert not index.search("find_objects AND file_path: nowhere.py").hits
     assert not index.search("find_objects AND type: FUNCTION AND NOT detect").hits
     assert {hit.block.type for hit in index.search("find_objects AND (type: FUNCTION OR type: CLASS)").hits} <= {
         "FUNCTION",

@@ -218,7 +218,7 @@ class CodeNavAgent(Agent[CodeNavNotes]):
                 state.data.code_summary = code
                 return action
             case AgentFinishAction() | AgentRejectAction():
-                message = action.thought or state.data.code_summary or "The task is over."
+                message = _answer(action) or state.data.code_summary or "The task is over."
                 outputs = {"message": message, "code_summary": state.data.code_summary}
                 reason = {"reason": message} if isinstance(action, AgentRejectAction) else {}
                 return action.with_fields(outputs={**reason, **outputs})
@@ -248,7 +248,13 @@ def _lacks_result(state: State[CodeNavNotes], action: Action) -> bool:
     if told or not runs or not isinstance(action, AgentFinishAction):
         return False
     printed = printed_by(runs[-1])
-    return bool(printed) and printed.splitlines()[-1].strip() not in action.thought
+    return bool(printed) and printed.splitlines()[-1].strip() not in _answer(action)
+
+
+def _answer(action: Action) -> str:
+    """Return what an end says to the user: its thought, and the answer in its content if that is one."""
+    content = str(action.outputs.get("message", "")) if isinstance(action, AgentFinishAction) else ""
+    return "\n\n".join(filter(None, (action.thought, content)))
 
 
 def _filled(arguments: dict[str, Any], what: str) -> str:
@@ -260,10 +266,11 @@ def _filled(arguments: dict[str, Any], what: str) -> str:
 
 
 def _end(arguments: dict[str, Any]) -> Action:
-    content = str(arguments[CONTENT]).strip()
-    if content not in ("True", "False"):
-        raise ValueError(f"the content of done is True or False, not {content[:40]!r}")
-    return AgentFinishAction() if content == "True" else AgentRejectAction()
+    """Return the end; a content that is neither True nor False is the answer, which models write there."""
+    content = _filled(arguments, "True or False").strip()
+    if (verdict := content.rstrip(".").lower()) in ("true", "false"):
+        return AgentFinishAction() if verdict == "true" else AgentRejectAction()
+    return AgentFinishAction(outputs={"message": content})
 
 
 def _tool(name: str, about: str, content: str, make: Callable[[dict[str, Any]], Action]) -> ActionTool:

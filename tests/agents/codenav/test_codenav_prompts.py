@@ -175,6 +175,15 @@ async def test_a_task_that_cannot_be_done_is_rejected() -> None:
     assert action.outputs["reason"] == "There is no tax."
 
 
+async def test_an_answer_in_place_of_true_is_told_to_the_user() -> None:
+    action, _ = await step(episode("xml"), written("xml", "The tax is known.", "done", "<answer>19</answer>"))
+    _, end = cast("list[Action]", action)
+    assert isinstance(end, AgentFinishAction)
+    assert end.outputs["message"] == "The tax is known.\n\n<answer>19</answer>"
+    action, _ = await step(episode("xml"), written("xml", "There is no tax.", "done", "false."))
+    assert isinstance(action, AgentRejectAction)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_the_next_search_knows_the_settings_and_what_was_seen(protocol: str, tmp_path: Path) -> None:
     settings = 'codebase = ["shop", "./lib/"]\nexpanded = 2\nprototypes = 4\n'
@@ -196,11 +205,10 @@ async def test_the_next_search_knows_the_settings_and_what_was_seen(protocol: st
     [
         ("native", {"content": "Hello."}, "Your reply has no action: take one of search, code"),
         ("native", {"tool_calls": [{"name": "done", "arguments": {"content": "True"}}] * 2}, "exactly one action"),
-        ("native", written("native", "I end.", "done", "maybe"), "the content of done is True or False, not 'maybe'"),
         ("native", written("native", "I run.", "code", "  "), "the content is empty: it is Python code"),
         ("json", written("json", "I look.", "browse", "x"), "There is no tool 'browse'"),
         ("xml", {"content": "I search."}, "The thought is missing"),
-        ("xml", written("xml", "I end.", "done", ""), "the content of done is True or False, not ''"),
+        ("xml", written("xml", "I end.", "done", ""), "the content is empty: it is True or False"),
     ],
 )
 async def test_an_invalid_action_is_answered_with_the_rule(protocol: str, reply: Reply, rule: str) -> None:
