@@ -246,6 +246,8 @@ def test_what_streamed_is_gone_when_its_event_is_there() -> None:
         ("bell\x07 back\x08 null\x00", "bell\\x07 back\\x08 null\\x00"),
         ("tab\tkept", "tab\tkept"),
         ("user\u202enimda", "user\\u202enimda"),
+        ("a\u200bb\u061c\U000e0048", "a\\u200bb\\u061c\\U000e0048"),
+        ("👨\u200d👩 ❤\ufe0f", "👨\u200d👩 ❤\ufe0f"),
         ("lone\udcff", "lone\\udcff"),
         ("naïve 世界 🙂", "naïve 世界 🙂"),
     ],

@@ -108,6 +108,22 @@ async def test_the_newest_stays_in_view_when_a_question_appears(open_window: Ope
     assert await below(page, newest) <= 1
 
 
+async def test_a_key_held_down_answers_one_question_only(open_window: OpenWindow, api: Api) -> None:
+    two = {"tool_calls": [*bash("touch 1")["tool_calls"], *bash("touch 2")["tool_calls"]]}
+    session = api.create(two, finish(), confirmation="always")
+    page = await page_of(open_window, session)
+    await expect(question_of(page)).to_contain_text("touch 1")
+    await page.keyboard.down("y")
+    await expect(question_of(page)).to_contain_text("touch 2")
+    for _ in range(3):
+        await page.keyboard.down("y")
+    await page.keyboard.up("y")
+    await expect(question_of(page)).to_contain_text("touch 2")
+    assert len([event for event in api.events(session) if event["type"] == "ApprovalEvent"]) == 1
+    await page.keyboard.press("y")
+    await expect(state_of(page)).to_contain_text("Finished")
+
+
 async def test_the_number_of_a_step_forks_at_the_end_of_the_step(open_window: OpenWindow, api: Api) -> None:
     two = {"tool_calls": [*bash("echo one > number")["tool_calls"], *bash("echo two > number")["tool_calls"]]}
     session = await finished(api, two, bash("echo three > number"))

@@ -109,6 +109,9 @@ async def test_a_rejected_hunk_leaves_the_session_s_file_and_the_agent_is_told(
     page = await page_of(open_window, session, "?pane=changes")
     poem = page.get_by_role("region", name="Changes of poem.txt")
     await expect(poem).to_contain_text("last 30")  # the last part is shown
+    await poem.get_by_role("button", name="Comment on deleted line 30").click()
+    await page.get_by_role("textbox", name="Comment on line 30 of poem.txt").fill("It has no end.")
+    await poem.get_by_role("button", name="Add the comment").click()
     await poem.get_by_role("button", name="Reject").last.click()
     await expect(poem).not_to_contain_text("last 30")
     await expect(poem).to_contain_text("first 2")
@@ -119,7 +122,7 @@ async def test_a_rejected_hunk_leaves_the_session_s_file_and_the_agent_is_told(
     await bar.get_by_role("button", name="Send to the agent").click()
     await expect(bar).to_contain_text("Comment on a line by its number.")
     said = [event["content"] for event in api.events(session) if event["type"] == "MessageAction"]
-    assert any("I rejected this change" in text and "+last 30" in text for text in said)
+    assert any("It has no end.\n\nI rejected this change" in text and "+last 30" in text for text in said)
 
 
 async def test_a_new_and_a_deleted_file_are_rejected_as_a_whole(
@@ -272,6 +275,31 @@ async def test_a_file_is_edited_and_saved_into_the_session_with_its_line_breaks_
     patch = api.get(f"{session}/diff")["patch"]
     assert "new mode 100755" in patch
     assert "+print(total())" in patch
+
+
+async def test_what_is_typed_while_a_file_is_saved_is_kept(open_window: OpenWindow, api: Api, tmp_path: Path) -> None:
+    session, page = await opened_editor(open_window, api, tmp_path, "note", b"")
+    release = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        if route.request.method == "PUT":
+            await release.wait()
+        await route.continue_()
+
+    await page.route("**/files/content**", wait)
+    field = page.get_by_role("textbox", name="Text of note")
+    await field.fill("one")
+    async with page.expect_request(lambda request: request.method == "PUT"):
+        await field.press("Control+s")
+    await page.keyboard.type(" two")
+    release.set()
+    save = page.get_by_role("button", name="Save")
+    await expect(save).to_be_enabled()
+    await expect(field).to_have_text("one two")
+    assert content_of(api, session, "note") == b"one"
+    await save.click()
+    await expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    assert content_of(api, session, "note") == b"one two"
 
 
 async def test_a_file_that_changed_meanwhile_is_overwritten_only_on_request(

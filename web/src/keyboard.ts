@@ -38,6 +38,8 @@ export function allShortcuts(): { keys: string; label: string }[] {
 
 /** Run the shortcut of a key press; return whether there is one. */
 export function press(event: KeyboardEvent): boolean {
+  // A key held down, or one that edits a composition, is no new answer to what has appeared meanwhile.
+  if (event.repeat || event.isComposing) return false;
   const keys = keysOf(event);
   const typing = event.target instanceof HTMLElement && isTyping(event.target);
   const shortcut = registered.findLast((candidate) => candidate.keys === keys && (candidate.always || !typing));

@@ -18,14 +18,18 @@ _SEQUENCE = re.compile(
     r"|\x1b"  # alone: what is left after a removal must not become a sequence
 )
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e01ef]"
+)
+"""Characters that hide or reorder text; not the joiners and the emoji style, which emoji and scripts need."""
 
 
 def plain(text: str) -> str:
     """Return the text as a reader would see it: control sequences removed, control characters escaped.
 
     Keep only the last version of a line that a program overwrote with carriage returns. Escape characters that
-    change the writing direction too, since they can disguise text.
+    change the writing direction or are invisible too, since they can disguise text.
     """
     text = _SEQUENCE.sub(lambda match: _escape(match[0]) if match[0] == "\x1b" else "", text).replace("\r\n", "\n")
     text = _OVERWRITTEN.sub("", text).replace("\r", "")
@@ -65,4 +69,4 @@ def exact(text: str) -> str:
 
 def _escape(character: str) -> str:
     code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -35,8 +35,12 @@ MOST = 20_000
 """The most characters of one text in a report; the trajectory's file has all."""
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# Control characters, and those that change the direction of writing: with them a text could look different.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control and invisible characters, and those that change the direction of writing: with them a text could look
+# different.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e01ef]"
+)
 
 
 @dataclass(slots=True)

@@ -20,7 +20,9 @@ export function usedOf({ iterations, cost, usage, time }: SessionView): Record<L
 export function limitsFrom(fields: Record<LimitName, string>, used: Record<LimitName, number>): Limits {
   const limits: Limits = { iterations: null, cost: null, tokens: null, time: null };
   for (const { name, label, unit } of LIMITS) {
-    const text = fields[name].trim().replaceAll(",", "");
+    const written = fields[name].trim();
+    // Commas between thousands only: "0,50" may be meant as a half.
+    const text = /^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(written) ? written.replaceAll(",", "") : written;
     if (!text) continue;
     const value = Number(text);
     if (!Number.isFinite(value) || value <= 0) throw new Error(`${label}: "${fields[name]}" is not a number above 0.`);

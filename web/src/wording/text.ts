@@ -1,18 +1,21 @@
 /** Text of agents and programs, safe to display: nothing in it can hide or reorder other text. */
 
-// The `u` flag makes the last range match lone surrogates only, not the halves of pairs.
-const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+// The `u` flag makes the range of surrogates match lone ones only, not the halves of pairs. The joiners and the emoji
+// style are left, which emoji and scripts need.
+const UNSEEN =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff\u{e0000}-\u{e01ef}]/gu;
 // CSI (colours, cursor), OSC and similar (titles), two-character escapes.
-const ESCAPE =
+export const ESCAPE =
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]/g;
 export const COLOUR = /\x1b\[[\d;:]*m/g;
 // From the beginning of a line, or it takes time that is quadratic in the length of a line.
 const OVERWRITTEN = /(?<![^\n])[^\n]*\r(?=[^\n\r])/g;
 
-/** The whole text with control characters spelled out, for text that the user judges. */
+/** The whole text with control and invisible characters spelled out, for text that the user judges. */
 export function exact(text: string): string {
   return text.replace(UNSEEN, (character) => {
-    const code = character.charCodeAt(0).toString(16);
+    const code = (character.codePointAt(0) ?? 0).toString(16);
+    if (code.length > 4) return `\\u{${code}}`;
     return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
   });
 }

@@ -20,6 +20,14 @@ describe("text", () => {
     expect(exact("rm \u202egnp.exe\r\x1b[2K 🎉 \ud800")).toBe("rm \\u202egnp.exe\\x0d\\x1b[2K 🎉 \\ud800");
   });
 
+  it("hides no invisible characters, and leaves emoji and scripts that need joiners", () => {
+    const tags = [..."Hi"].map((letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join("");
+    expect(exact(`a\u200bb\u061c\u2060\ufeff\u00ad${tags}`)).toBe(
+      "a\\u200bb\\u061c\\u2060\\ufeff\\xad\\u{e0048}\\u{e0069}",
+    );
+    expect(exact("👨‍👩‍👧 ❤️ می‌خواهم")).toBe("👨‍👩‍👧 ❤️ می‌خواهم");
+  });
+
   it("is bounded with every line counted, and not for the sake of three", () => {
     const lines = (count: number) => Array.from({ length: count }, (_, at) => String(at)).join("\n");
     expect(bounded(lines(13), 10).omitted).toBe(0);
@@ -196,6 +204,8 @@ describe("limits", () => {
     ["iterations", "5"],
     ["cost", "-1"],
     ["tokens", "many"],
+    ["cost", "0,75"],
+    ["cost", "1.234,56"],
   ])("of %s cannot be %s", (name, text) => {
     expect(() => limitsFrom({ ...fields, [name]: text }, used)).toThrow(/must be more|is not a number/);
   });

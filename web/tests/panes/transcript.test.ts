@@ -49,6 +49,15 @@ test("while a command runs, what it printed so far is shown, and later only goes
   expect(ended[0]?.text.startsWith(live[0]?.text ?? "-")).toBe(true);
 });
 
+test("output cannot rewrite the commands above it, nor switch the screen or the title", () => {
+  const output = "\x1b[1A\x1b[2Ka\x1b[31mred\x1b[0m 10%\r\x1b[K100%\x1b[?1049h\x1b]0;title\x07\x08\x0b\n";
+  const kept = "\x1b[2Ka\x1b[31mred\x1b[0m 10%\r\x1b[K100%\x08\n";
+  const [chunk] = transcript(cardsOf([run(1, "ls"), done(2, 1, output)]), NONE);
+  expect(chunk?.text.endsWith(`ls\n${kept}`)).toBe(true);
+  const [live] = transcript(cardsOf([run(1, "ls\x1b[2K")]), new Map([[1, output]]));
+  expect(live?.text.endsWith(`ls\\x1b[2K\n${kept}`)).toBe(true);
+});
+
 test("a delegate's shell is told from the session's own", () => {
   expect(shown(run(5, "a", { subtask: 4 }), run(6, "b"))).toEqual([
     "── the delegate's shell, since event 4 ──\n$ a\n",

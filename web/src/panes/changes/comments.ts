@@ -26,6 +26,12 @@ export function lineKey(path: string, line: DiffLine | null): string {
   return `${path}:${line?.old ?? ""}:${line?.new ?? ""}`;
 }
 
+/** Return the comment on a line, "" without one. */
+export function textOn(list: readonly LineComment[], path: string, line: DiffLine): string {
+  const key = lineKey(path, line);
+  return list.find((comment) => lineKey(comment.path, comment.line) === key)?.text ?? "";
+}
+
 /** Return the list with the comment on a line or file set to `text`; an empty text removes it. */
 export function withComment(list: readonly LineComment[], path: string, line: DiffLine | null, text: string) {
   const key = lineKey(path, line);

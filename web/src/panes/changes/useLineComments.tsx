@@ -4,7 +4,7 @@ import type { LineNotes } from "../../components/diff/DiffBlock";
 import { hunkAt, type DiffFile, type DiffLine } from "../../components/diff/patch";
 import { useAsync } from "../../components/useAsync";
 import type { SessionStore } from "../../store";
-import { commentsOf, type LineComment, lineKey, saveComments, withComment } from "./comments";
+import { commentsOf, type LineComment, lineKey, saveComments, textOn, withComment } from "./comments";
 import { CommentForm, SavedComment } from "./LineComment";
 
 /** The unsent comments of a session, what a diff shows of them, and the hunks and files that the user rejects. */
@@ -34,7 +34,7 @@ export function useLineComments(session: SessionStore) {
       // The agent hears of it with the comments: its own memory still has the change.
       const line = file.lines.find(({ kind }, index) => index > at && (kind === "added" || kind === "deleted"));
       const text = `I rejected this change, the file is without it:\n${hunk}`;
-      if (line) change((list) => withComment(list, file.path, line, text));
+      if (line) change((list) => withComment(list, file.path, line, `${textOn(list, file.path, line)}\n\n${text}`));
     });
   const rejectFile = (path: string) =>
     rejecting.run(async () => {
@@ -55,7 +55,7 @@ export function useLineComments(session: SessionStore) {
   const begin = useCallback(
     (file: DiffFile, line: DiffLine) => {
       const key = lineKey(file.path, line);
-      draft.current = commentsOf(session.id).find((one) => lineKey(one.path, one.line) === key)?.text ?? "";
+      draft.current = textOn(commentsOf(session.id), file.path, line);
       setOpen(key);
     },
     [session],

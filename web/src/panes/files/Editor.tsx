@@ -1,4 +1,4 @@
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 
 import { ApiError } from "../../api";
 import { Button } from "../../components/Button";
@@ -41,7 +41,9 @@ export function Editor({ session, path, edit, lines, onClose }: Props) {
   const [told, setTold] = useState<string | null>(edit.before);
   const changed = told !== before;
   const saving = useAsync();
+  const latest = useRef(edit.text);
   const keep = (next: Edit) => {
+    latest.current = next.text;
     saveEdit(session.id, path, next);
     setEdit(next);
   };
@@ -58,7 +60,12 @@ export function Editor({ session, path, edit, lines, onClose }: Props) {
       }
       await session.api.files.upload(path, new Blob([text]));
       saveComments(session.id, withComment(commentsOf(session.id), path, null, EDITED));
-      close();
+      if (latest.current === text) close();
+      else {
+        // More was typed during the upload: the editor stays open with it.
+        setTold(text);
+        keep({ before: text, text: latest.current });
+      }
     });
   return (
     <>

@@ -4,6 +4,7 @@ import type { ActionRecord, Of } from "../../events";
 import type { Card } from "../../fold";
 import { endingOf } from "../../wording/actions";
 import { bytes } from "../../wording/format";
+import { ESCAPE, exact } from "../../wording/text";
 import type { Chunk } from "./updates";
 
 type Shell = Of<"CmdRunAction"> | Of<"JobAction">;
@@ -12,6 +13,10 @@ const DIM = "\x1b[90m";
 const GREEN = "\x1b[1;32m";
 const RED = "\x1b[31m";
 const OFF = "\x1b[0m";
+
+/** Colours, and erasing within a line: sequences that leave other lines of the terminal as they are. */
+const WITHIN_LINE = /^\x1b\[(?:[\d;:]*m|[012]?K)$/;
+const CONTROL = /[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\[[\d;:]*[mK])/g;
 
 /** The most characters kept in the terminal; the oldest chunks are dropped. */
 const ROOM = 400_000;
@@ -47,23 +52,28 @@ function shellName(subtask: number): string {
 
 function commandText(action: Shell, cwd: string): string {
   if (action.type === "JobAction") {
-    return `${DIM}jobs: ${[action.operation, action.job].filter(Boolean).join(" ")}${OFF}\n`;
+    return `${DIM}jobs: ${exact([action.operation, action.job].filter(Boolean).join(" "))}${OFF}\n`;
   }
-  if (action.is_input) return `${DIM}⌨ ${OFF}${action.command}\n`;
+  if (action.is_input) return `${DIM}⌨ ${OFF}${exact(action.command)}\n`;
   if (!action.command) return `${DIM}(waiting for more output)${OFF}\n`;
-  const lines = action.command.replace(/\n+$/, "").split("\n");
-  return `${DIM}${cwd}${cwd && " "}${OFF}${GREEN}$${OFF} ${lines.join(`\n${DIM}>${OFF} `)}${action.background ? " &" : ""}\n`;
+  const lines = exact(action.command).replace(/\n+$/, "").split("\n");
+  return `${DIM}${exact(cwd)}${cwd && " "}${OFF}${GREEN}$${OFF} ${lines.join(`\n${DIM}>${OFF} `)}${action.background ? " &" : ""}\n`;
 }
 
 function resultText({ observation }: Card, live: string): string {
-  if (!observation) return live;
+  if (!observation) return printed(live);
   const { type, content, blob, size, tail } = observation;
   const gap = `${DIM}[… ${bytes(size)} in all; the card in the chat has the rest …]${OFF}\n`;
-  const text = line(blob ? line(content) + gap + tail : content);
+  const text = blob ? line(printed(content)) + gap + line(printed(tail)) : line(printed(content));
   if (["ErrorObservation", "UserRejectObservation", "HookRejectObservation"].includes(type))
     return `${RED}${text}${OFF}`;
   const ending = type === "CmdOutputObservation" ? endingOf(observation) : null;
   return ending ? `${text}${ending.tone === "bad" ? RED : DIM}[${ending.text}]${OFF}\n` : text;
+}
+
+/** The output of a program without what would rewrite other lines of the terminal. */
+function printed(text: string): string {
+  return text.replace(ESCAPE, (sequence) => (WITHIN_LINE.test(sequence) ? sequence : "")).replace(CONTROL, "");
 }
 
 /** The text with a final line break, unless it is empty. */
