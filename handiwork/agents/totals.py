@@ -161,9 +161,13 @@ class Totals:
 
     def apply(self, event: Event, running: bool) -> None:
         """Apply the next event of the log; ``running`` tells whether the session ran until this event."""
-        if running and self.last_timestamp is not None and not isinstance(event, SessionStarted):
+        # What the user says need not come while a process runs the session: the next event tells.
+        said = running and event.source == "user" and not isinstance(event, ChangeAgentStateAction)
+        if running and not said and self.last_timestamp is not None and not isinstance(event, SessionStarted):
             self.time += max(0.0, (event.timestamp - self.last_timestamp).total_seconds())
-        self.last_id, self.last_timestamp = event.id, event.timestamp
+        self.last_id = event.id
+        if not said or self.last_timestamp is None:
+            self.last_timestamp = event.timestamp
         self._follow_job(event)
         self.hooks.apply(event)
         self._follow_traffic(event)

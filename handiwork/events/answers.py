@@ -15,7 +15,7 @@ SANDBOX_ERRORS = frozenset(
         *("bad_command", "bad_edit", "bad_range", "bad_text", "browser", "busy", "denied", "failed", "is_directory"),
         "is_link",
         *("no_browser", "no_job", "no_notebook", "no_program", "no_shell", "not_directory", "not_found"),
-        *("not_regular", "not_text", "not_unique", "too_long", "too_many_jobs", "unsupported"),
+        *("not_named", "not_regular", "not_text", "not_unique", "too_long", "too_many_jobs", "unsupported"),
     }
 )
 """The ``error_id`` that a sandbox may give; all others are the platform's own, like "sandbox_lost"."""

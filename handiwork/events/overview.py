@@ -21,7 +21,7 @@ ADVICE = frozenset({"AGENTS.md", "CLAUDE.md", "SKILL.md"})
 """Files that advise agents: no agent reads them unasked, since their text joins the prompt once the user accepts it."""
 
 PROGRAMS = (
-    *("bats", "bundle", "cargo", "go", "gradle", "just", "make", "mix", "mvn", "node", "nox", "npm", "pytest"),
+    *("bash", "bats", "bundle", "cargo", "go", "gradle", "just", "make", "mix", "mvn", "node", "nox", "npm", "pytest"),
     *("python3", "sh", "swift", "tox"),
 )
 """Programs that run tests."""

@@ -16,7 +16,7 @@ from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
 from handiwork.workspace.apply.journal import undo_cut_apply
-from handiwork.workspace.apply.undo import Undone, reverted, undo, undoable
+from handiwork.workspace.apply.undo import KeptState, Undone, reverted, undo, undoable
 from handiwork.workspace.changes import Change
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.git.commit_changes import commit_changes, name_commit
@@ -53,7 +53,9 @@ async def preview_session(data: Path, log: EventLog) -> Preview:
     workspace = await _workspace(log)
     notices = await _recover(workspace)
     undo_dir = _undo_dir(data, log)
-    applied, conflicts = await asyncio.to_thread(preview, await _changes(data, log, workspace), workspace, undo_dir)
+    applied, conflicts = await asyncio.to_thread(
+        preview, await _changes(data, log, workspace), workspace, undo_dir, began=await _began(data, log)
+    )
     kept = await asyncio.to_thread(undoable, undo_dir, workspace)
     return Preview(workspace, _with_notices(applied, notices), conflicts, tuple(kept))
 
@@ -69,7 +71,9 @@ async def apply_session(
     workspace = await _workspace(log)
     notices = await _recover(workspace)
     file_changes, undo_dir = await _changes(data, log, workspace), _undo_dir(data, log)
-    applied = await asyncio.to_thread(apply, file_changes, workspace, resolutions, undo_dir=undo_dir)
+    applied = await asyncio.to_thread(
+        apply, file_changes, workspace, resolutions, undo_dir=undo_dir, began=await _began(data, log)
+    )
     return workspace, _with_notices(applied, notices)
 
 
@@ -144,6 +148,15 @@ async def _changes(data: Path, log: EventLog, workspace: Path) -> list[Change]:
     base = Workspace.load(session_dir(data, log.id)).base
     restored = await asyncio.to_thread(reverted, _undo_dir(data, log), workspace.resolve(), base, found)
     return sorted([*found, *restored], key=lambda change: change.path)
+
+
+async def _began(data: Path, log: EventLog) -> dict[str, KeptState]:
+    """Return the changed files with which a fork began: an apply of its parent may have left them in the workspace."""
+    history = (await config_of(log)).files(session_dir(data, log.id)).history
+    if history is None or not (tree := history.workspace.tree):
+        return {}
+    began = await asyncio.to_thread(history.changes_between, "", tree)
+    return {change.path: await asyncio.to_thread(KeptState.of, change.new) for change in began}
 
 
 async def _recover(workspace: Path) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ RECIPES = {
             'CMD ["never"]',
             "ENV LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libeatmydata.so LD_LIBRARY_PATH=/usr/lib/nowhere",
             "ENV PYTHONHOME=/usr/nowhere PYTHONPATH=/usr/nowhere PATH=/usr/bin:/bin TMPDIR=/nowhere HOME=/nowhere",
+            "ENV POSIXLY_CORRECT=1 SHELLOPTS=posix",
             "USER 4321:4321",
             "WORKDIR /odd",
             "VOLUME /var/lib/odd",

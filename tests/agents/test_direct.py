@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import handiwork
-from handiwork.agents.direct import HISTORY, LIST, REMINDER, SECONDS, DirectAgent, messages
-from handiwork.agents.direct.reply import DirectReply, parse
+from handiwork.agents.direct import HISTORY, LIST, REMINDER, SECONDS, DirectAgent, DirectReply, messages, parse
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction
 from handiwork.events.base import Action, Event

@@ -248,6 +248,12 @@ async def test_a_question_that_reading_answers_takes_no_command_and_others_take_
     assert [f'"```{name}"' in llm.asked[0][0] for name in ("finish", "bash", "write")] == expected
 
 
+async def test_a_command_that_illustrates_the_answer_to_a_question_does_not_run() -> None:
+    llm = Small("question", "answer", "reading", "You can do that with:\n\n```bash\nrm old.txt\n```")
+    with pytest.raises(MalformedReplyError, match="the user has only asked something"):
+        await step(llm, *began("a.py"))
+
+
 DART = "def best(values):\n    return max(values)\n"
 
 

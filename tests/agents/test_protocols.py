@@ -262,6 +262,47 @@ class TestText:
         assert isinstance(write, FileWriteAction)
         assert write.content == "# Use\n```bash\nls\n```\nThat is all.\n"
 
+    def test_a_fence_in_a_here_document_belongs_to_it(self) -> None:
+        command = "cat > README.md <<'EOF'\n# App\n\n```\npython3 app.py\n```\nEOF\necho made"
+        (run,) = self.acts(f"```bash\n{command}\n```\nIt is written.")
+        assert isinstance(run, CmdRunAction)
+        assert run.command == command
+        (cut,) = self.acts("```bash\ncat > a <<'EOF'\ntext\n```\nThe end is missing.")
+        assert isinstance(cut, CmdRunAction)
+        assert cut.command == "cat > a <<'EOF'\ntext"
+
+    @pytest.mark.parametrize("opening", ["finish", "write docs/use.md", 'write "my notes.md"'])
+    def test_fences_without_a_word_come_in_pairs_in_a_text(self, opening: str) -> None:
+        text = "It prints:\n```\n1\n```\nThat is one line."
+        (action,) = self.acts(f"```{opening}\n{text}\n```")
+        written = action.content if isinstance(action, FileWriteAction) else None
+        answer = action.outputs["message"] if isinstance(action, AgentFinishAction) else None
+        assert (written or answer) in (text, f"{text}\n")
+        write, run = self.acts("```write a.py\nx = 1\n```\nI run it:\n```\nls\n```\n\n```bash\npython3 a.py\n```")
+        assert isinstance(write, FileWriteAction)
+        assert (write.content, isinstance(run, CmdRunAction)) == ("x = 1\n", True)
+
+    def test_a_block_in_a_list_loses_the_indentation_of_its_fence(self) -> None:
+        (write,) = self.acts("1. Make it:\n\n   ```write a.py\n   if x:\n       y()\n   ```")
+        assert isinstance(write, FileWriteAction)
+        assert write.content == "if x:\n    y()\n"
+
+    def test_what_stands_beside_the_name_of_a_tool_is_its_text(self) -> None:
+        for head in ("It prints 1.", 'message="It prints 1."'):
+            (end,) = self.acts(f"```finish {head}\n```")
+            assert isinstance(end, AgentFinishAction)
+            assert end.outputs["message"] == "It prints 1."
+        (run,) = self.acts("```bash python3 app.py\n```")
+        assert isinstance(run, CmdRunAction)
+        assert run.command == "python3 app.py"
+
+    def test_a_path_with_spaces_is_quoted(self) -> None:
+        (write,) = self.acts('```write "plan b.txt"\nb\n```')
+        assert isinstance(write, FileWriteAction)
+        assert write.path == "plan b.txt"
+        with pytest.raises(MalformedReplyError, match="Write a path with spaces in quotes"):
+            self.acts("```write plan b.txt\nb\n```")
+
     def test_an_edit_is_a_search_and_its_replacement(self) -> None:
         block = "```edit a.py\n<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n```"
         first, second = self.acts(f"{block.format('x = 1', 'x = 2')}\n{block.format('gone', '')}")

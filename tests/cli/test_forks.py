@@ -55,6 +55,21 @@ def test_a_session_is_forked_with_its_files_and_goes_on(program: Program) -> Non
     assert "-hello\n+two\n" in program("diff", origin).stdout
 
 
+def test_a_fork_is_applied_after_its_origin(program: Program) -> None:
+    one = [bash("sed -i s/hello/one/ greeting.txt; echo new > added.txt"), finish()]
+    assert program("run", "greet", "--model", program.script(*one)).returncode == 0
+    origin = program("sessions").stdout.split()[0]
+    assert program("apply", origin).returncode == 0
+    two = program.script(*one, bash("sed -i s/one/two/ greeting.txt; echo more >> added.txt"), finish(), name="two")
+    head = str(len(program.events()))
+    forked = program("fork", origin, "--at", head, "--model", two, "--message", "now say two")
+    assert forked.returncode == 0, forked.stderr
+    applied = program("apply", program("sessions").stdout.split()[0])
+    assert applied.returncode == 0, applied.stderr
+    assert (program.workspace / "greeting.txt").read_text() == "two\n"
+    assert (program.workspace / "added.txt").read_text() == "new\nmore\n"
+
+
 def test_what_cannot_be_forked_is_said_with_the_reason(program: Program) -> None:
     assert program.run(finish()).returncode == 0
     refused = program("fork", "--at", "3")

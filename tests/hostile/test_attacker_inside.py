@@ -271,6 +271,8 @@ async def test_a_relative_path_reaches_no_hidden_folder_through_the_shells_direc
         assert await session.run() == ""
         written = [f"{workspace}/.secret/a.txt", f"{workspace}/b.txt", "/tmp/c.txt"]
         assert [await session.exists(path) for path in written] == [False, True, False]
+        answers = [event for event in await session.opened.log.read() if isinstance(event, ErrorObservation)]
+        assert [answer.error_id for answer in answers] == ["not_named"] * 2
 
 
 async def test_a_delegation_of_the_model_runs_no_python_of_the_workspace(

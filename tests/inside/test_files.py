@@ -68,6 +68,7 @@ async def test_what_cannot_be_read_says_why(client: Client) -> None:
     expected = {"binary": "not_text", "missing": "not_found", ".": "is_directory", "pipe": "not_regular"}
     for path, error_id in expected.items():
         assert (await client.execute("FileReadAction", path=path))["error_id"] == error_id
+    assert (await client.execute("FileWriteAction", path="a\0b", content=""))["error_id"] == "not_found"
     assert (await client.execute("UnknownAction", query="x"))["error_id"] == "unsupported"
 
 
@@ -82,6 +83,21 @@ async def test_writing_keeps_mode_and_link(client: Client) -> None:
     assert script.stat().st_mode & 0o777 == 0o755
     assert (client.workspace / "link").is_symlink()
     assert sorted(os.listdir(client.workspace)) == ["link", "script"]
+
+
+async def test_writing_keeps_line_ends_and_byte_order_mark(client: Client) -> None:
+    for before, content, after in (
+        (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n"),
+        (b"a\r\nb\n", "a\nc\n", b"a\nc\n"),
+        (b"a\r\n", "b\r\nc\n", b"b\r\nc\n"),
+        (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n"),
+    ):
+        (client.workspace / "f").write_bytes(before)
+        await client.execute("FileWriteAction", path="f", content=content)
+        assert (client.workspace / "f").read_bytes() == after
+    (client.workspace / "f").write_bytes(b"a\r\nb\r\n")
+    written = await client.execute("FileWriteAction", path="f", content="a\nc\n")
+    assert written["deleted"] == 1
 
 
 async def test_an_edit_answers_with_a_diff(client: Client) -> None:

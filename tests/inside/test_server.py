@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import sys
 from pathlib import Path
 
+from handiwork.events.answers import SANDBOX_ERRORS
+from handiwork.sandbox import inside
 from tests.inside.inside_client import PACKAGES, Client, start_server, stop_server
 
 
@@ -119,3 +122,17 @@ async def test_it_does_not_begin_where_who_started_it_is_gone(tmp_path: Path) ->
     )
     assert await asyncio.wait_for(process.wait(), 20) == 0
     assert not path.exists()
+
+
+def test_every_error_that_an_action_names_is_one_that_the_platform_accepts() -> None:
+    named = {
+        call.args[0].value
+        for path in Path(*inside.__path__).rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func).endswith("ActionError")
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+    }
+    assert len(named) > 10
+    assert named <= SANDBOX_ERRORS

@@ -83,6 +83,7 @@ async def test_a_changed_file_tells_of_new_undefined_names(client: Client) -> No
         ("d.py", "print(x\n", []),
         ("d.py", "print(x)\n", []),  # the names of the broken version are unknown
         ("e.js", "print(x)\n", []),
+        ("g.py", "a = 1\rprint(b)\r", ["line 2: undefined name 'b'"]),
         ("f.py", f"print(x)\n{'#' * LIMIT}", []),
     ]:
         observation = await client.execute("FileWriteAction", path=path, content=content)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.types import Capabilities
@@ -135,11 +137,30 @@ async def test_a_reply_that_only_reads_before_its_end_runs_no_check(bench: Bench
 async def test_an_end_after_a_command_that_failed_is_questioned_once(bench: Bench) -> None:
     end = act("finish", message="It counts.")
     run = act("bash", command="echo counting; exit 3")
-    session = await bench.session([run, end, end], capabilities=SMALL)
+    session = await bench.session([run, end, answer("change"), end], capabilities=SMALL)
     state = await session.run("Run the counter.")
     assert state.outputs == {"message": "It counts."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
     assert "The last command failed:\ncounting" in challenge.content
+
+
+@pytest.mark.parametrize(
+    ("command", "task"),
+    [
+        ("echo one failed; exit 1", "Which tests fail?"),
+        ("grep -rn foo .", "Rename foo to bar everywhere."),
+        ("diff a.txt b.txt", "What is the difference between a.txt and b.txt?"),
+    ],
+)
+async def test_a_command_that_failed_may_be_the_answer(bench: Bench, command: str, task: str) -> None:
+    for name in ("a", "b"):
+        (bench.workspace / f"{name}.txt").write_text(f"{name}\n")
+    run, end = act("bash", command=command), act("finish", message="This.")
+    replies = [run, end, *[answer("question"), end] * 2]
+    state = await (await bench.session(replies, capabilities=SMALL)).run(task)
+    assert state.outputs == {"message": "This."}
+    told = [e.content for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
+    assert not any("The last command failed" in text for text in told)
 
 
 async def test_an_end_after_a_write_with_an_undefined_name_is_questioned_once(bench: Bench) -> None:

@@ -13,7 +13,7 @@ import pytest
 from handiwork.agents.base import Agent, InterruptedCallError
 from handiwork.agents.state import State
 from handiwork.errors import SandboxError
-from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, CmdRunAction
+from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, CmdRunAction, MessageAction
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.record import SessionStarted, StepStarted
 from handiwork.llm.scripted.script import Reply
@@ -120,6 +120,7 @@ async def test_time_between_a_crash_and_the_resume_is_not_counted(bench: Bench) 
         await log.append(old.with_fields(timestamp=old.timestamp.replace(year=2020)))
         change = ChangeAgentStateAction(agent_state="running", source="user")
         await log.append(change.with_fields(timestamp=old.timestamp.replace(year=2020)))
+        await log.append(MessageAction(content="go on", source="user"))
     state = await (await bench.session([finish()], log)).run("go")
     assert state.time < 60
 

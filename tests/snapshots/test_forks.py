@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.errors import WorkspaceError
-from handiwork.events.action import CmdRunAction
+from handiwork.events.action import CmdRunAction, MessageAction
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import SnapshotEvent
 from handiwork.session.config import SessionError
@@ -123,6 +123,16 @@ async def test_a_session_without_snapshots_says_so(bench: Workbench) -> None:
         await fork(bench.store, bench.data, log, await log.head())
     with pytest.raises(SessionError, match="has no event 999"):
         await fork(bench.store, bench.data, log, 999)
+
+
+@pytest.mark.slow
+async def test_a_fork_that_keeps_no_snapshots_says_so_once_it_has_acted(bench: Workbench) -> None:
+    log = await bench.ran("echo one > file", snapshots=0)
+    asked = next(event.id for event in await log.read() if isinstance(event, MessageAction))
+    forked = await fork(bench.store, bench.data, log, asked)
+    await bench.resumed(forked, "go on", "echo two > file")
+    with pytest.raises(WorkspaceError, match="keeps no snapshots"):
+        await fork(bench.store, bench.data, forked, await forked.head())
 
 
 @pytest.mark.slow

@@ -201,6 +201,26 @@ def test_a_write_that_fails_midway_is_taken_back(session: Start) -> None:
     assert sorted(os.listdir(here.source)) == ["a", "b", "dir", "mnt"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user of two groups")
+def test_files_keep_their_group_and_new_ones_get_that_of_a_setgid_folder(session: Start) -> None:
+    here = session({"page": b"1\n", "shared/old": b"1\n"})
+    changes = here.run("echo 2 > page; echo 2 > shared/new")
+    for path in (here.source, here.source / "page", here.source / "shared"):
+        os.chown(path, 1000, 1000 if path == here.source else 2000)
+    (here.source / "shared").chmod(0o2775)
+    for folder in (here.folder, *here.folder.parents):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    if (child := os.fork()) == 0:
+        os.environ["HANDIWORK_DATA"] = str(here.source / "data")
+        os.setgroups([2000])
+        os.setgid(1000)
+        os.setuid(1000)
+        apply(changes, here.source)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [(here.source / name).stat().st_gid for name in ("page", "shared/new")] == [2000, 2000]
+
+
 def with_commit(path: Path) -> Path:
     write_tree(path, {"a": b"1\n"})
     git(path, "init", "-q")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import ConflictError, apply
 from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.apply.undo import EditedSinceError, NothingToUndoError, reverted, undo, undoable
@@ -106,6 +109,68 @@ def test_an_apply_takes_back_what_the_session_restored_since_the_last_one(sessio
     assert reverted(kept, here.source, here.workspace.base, []) == []
     undo(kept, here.source)
     assert read_tree(here.source) == {"a": b"2\n", "b": b"mine\n", "new": b"2\n"}
+
+
+@contextmanager
+def at_first_move(act: Callable[[], object]) -> Generator[None]:
+    """Call ``act`` once, before the first file is moved into or out of the workspace."""
+    waiting = [act]
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "os.rename" and str(arguments[1]).startswith("old") and waiting:
+            waiting.pop()()
+
+    sys.addaudithook(hook)
+    try:
+        yield
+    finally:
+        waiting.clear()
+
+
+def test_what_the_user_saves_during_an_apply_or_an_undo_is_not_lost(session: Start) -> None:
+    here = session({"notes": b"1\n", "gone": b"1\n"})
+    kept, notes, gone = here.folder / "applied", here.source / "notes", here.source / "gone"
+    changes = here.run("echo 2 > notes; rm gone; echo 2 > new")
+    said = "nothing was changed, because gone, notes changed in the meantime"
+    with (
+        at_first_move(lambda: (notes.write_text("mine, too\n"), gone.write_text("mine, too\n"))),
+        pytest.raises(WorkspaceError, match=said),
+    ):
+        apply(changes, here.source, undo_dir=kept)
+    assert read_tree(here.source) == {"notes": b"mine, too\n", "gone": b"mine, too\n"}
+    for path in (notes, gone):
+        path.write_text("1\n")
+    apply(changes, here.source, undo_dir=kept)
+    with (
+        at_first_move(lambda: notes.write_text("mine again\n")),
+        pytest.raises(WorkspaceError, match="because notes changed in the meantime"),
+    ):
+        undo(kept, here.source)
+    assert read_tree(here.source) == {"notes": b"mine again\n", "new": b"2\n"}
+
+
+@pytest.mark.parametrize("edits", [False, True])
+def test_an_apply_that_was_killed_leaves_nothing_for_the_next_apply_or_undo(
+    session: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: bool
+) -> None:
+    monkeypatch.setenv("HANDIWORK_DATA", str(tmp_path / "data"))
+    here = session({"a": b"1\n", "b": b"1\n"})
+    kept = here.folder / "applied"
+    apply(here.run("echo 2 > a"), here.source, undo_dir=kept)
+    changes = here.run("echo 3 > a; echo 3 > b; echo 3 > new")
+    if (child := os.fork()) == 0:
+        sys.addaudithook(lambda event, a: os._exit(9) if event == "os.rename" and a[0] == "new1" else None)
+        apply(changes, here.source, undo_dir=kept)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert "undone" in undo_cut_apply(here.source)
+    if edits:
+        (here.source / "b").write_text("mine\n")
+        assert undo(kept, here.source).restored == ("a",)
+        assert read_tree(here.source) == {"a": b"1\n", "b": b"mine\n"}
+    else:
+        apply(changes, here.source, undo_dir=kept)
+        assert read_tree(here.source) == {"a": b"3\n", "b": b"3\n", "new": b"3\n"}
 
 
 def test_an_apply_that_failed_or_was_cut_off_is_not_undone_again(

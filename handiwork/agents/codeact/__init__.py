@@ -10,7 +10,7 @@ from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of, first_look, overview_of, with_facts
 from handiwork.agents.codeact.choice import Choice, kind_of, way_of
 from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, messages_of, turn_of
-from handiwork.agents.codeact.offer import for_question, next_offered, offered, repeated
+from handiwork.agents.codeact.offer import check_steered, for_question, next_offered, offered, repeated
 from handiwork.agents.codeact.prompt import has_example, prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import ReplyProtocol
@@ -64,9 +64,11 @@ class CodeActAgent(Agent):
         if is_small(self.llm.capabilities) and (loss := await lost_lines(self.llm, state)) is not None:
             return loss
         allowed = next_offered(state, tools) if guided else tools
-        if kind == "question" and self._may_steer(state) and (way := await way_of(self.llm, messages_of(state)[-1])):
-            allowed = for_question(state, allowed, way)
+        steers = kind == "question" and self._may_steer(state)
+        way = await way_of(self.llm, messages_of(state)[-1]) if steers else ""
+        allowed = for_question(state, allowed, way) if way else allowed
         actions, example = await self._ask(state, tools, allowed), True
+        check_steered(actions, way)
         for temperature in RETRY_TEMPERATURES if guided else ():
             again = repeated(state, actions, tools)
             copied = copies_example(self.llm.capabilities, actions, state.history)

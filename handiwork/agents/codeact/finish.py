@@ -62,6 +62,9 @@ UNCHANGED = (
 NOT_DONE = "The task is not done: nothing has been changed or made yet. Do it now."
 """The message after an end without a change, if one is asked for."""
 
+_COMPARES = re.compile(r"\s*(?:git (?:diff|grep)|grep|egrep|fgrep|rg|diff|cmp|pgrep|test|\[)\b")
+"""Commands whose exit code 1 is an answer: nothing found, or a difference."""
+
 _PARTS = ("nothing has been changed or made", "if the task asks for a change", "if it asks a question")
 """Parts of these messages, in lower case, that no answer has of its own."""
 
@@ -152,7 +155,9 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
             return [*before, CmdRunAction(command=check, completion=end.completion, tool_call_id=end.tool_call_id)]
     if before and small:
         return before  # the model sees their outcomes before it ends the task
-    if small and isinstance(end, AgentFinishAction) and (failure := _failure(turn) or _fault(turn)):
+    failure = _failure(turn) or _fault(turn) if small and isinstance(end, AgentFinishAction) else ""
+    # A failed command may be the answer to a question.
+    if failure and (_has_edited(state, turn, before) or await _asks_for_change(llm, state)):
         return [_facts(end, f"{failure}\nIf that shows a fault, mend it first.")]
     if small and not changed and isinstance(end, AgentFinishAction) and (text := await why_unfinished(llm, state)):
         return [_facts(end, text)]
@@ -205,6 +210,8 @@ def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:
     commands = (CmdOutputObservation, IPythonRunCellObservation)
     last = next((observation for _, observation in reversed(turn) if isinstance(observation, commands)), None)
     if last is None or (isinstance(last, CmdOutputObservation) and lacks_program(last)):
+        return ""
+    if isinstance(last, CmdOutputObservation) and last.exit_code == 1 and _COMPARES.match(last.command):
         return ""
     return f"The last command failed:\n{shorten(last.text, 1_000)}" if last.error else ""
 

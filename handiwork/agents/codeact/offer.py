@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact.check import check_of, overview_of
 from handiwork.agents.codeact.finish import COMMANDS, EDITS, LOST, UNCHANGED, done, messages_of, turn_of
 from handiwork.agents.protocols.action_tools import ActionTool
@@ -27,6 +28,11 @@ NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "
 """Tools that answer no question."""
 COMMANDERS = ("bash", "ipython", "browse")
 """Tools that run something."""
+
+ONLY_ASKED = (
+    "Nothing was done: the user has only asked something. `finish` with the answer; code and commands that it shows "
+    "stand inside of its text. If the answer needs a command, run it now."
+)
 
 _WORD = re.compile(r"\w+")
 _OTHER_FIELDS = set(Action.model_fields)
@@ -87,6 +93,16 @@ def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequenc
         return _without(tools, (*NO_ANSWERS, *COMMANDERS))
     free = way == "running" and not check_of(state)
     return _without(tools, NO_ANSWERS if free else (*NO_ANSWERS, "finish", "ask"))
+
+
+def check_steered(actions: Sequence[Action], way: str) -> None:
+    """Raise MalformedReplyError if the first reply to a question changes files, or runs something where ``way`` reads.
+
+    A server that binds no replies lets such a block through, and it may only illustrate the answer.
+    """
+    refused = (*EDITS, *COMMANDS) if way == "reading" else EDITS
+    if way and any(isinstance(action, refused) for action in actions):
+        raise MalformedReplyError(ONLY_ASKED)
 
 
 def _without(tools: Sequence[ActionTool], names: Collection[str]) -> list[ActionTool]:

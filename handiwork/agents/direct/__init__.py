@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import cast
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.direct.reply import DirectReply, parse
 from handiwork.agents.history import History
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols.ask import is_cut
+from handiwork.agents.protocols.text_reply import inside_documents
 from handiwork.agents.rendering import observation_text, shorten
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction, MessageAction
@@ -53,6 +55,22 @@ LONGEST_OUTPUT = 8_000
 CUT = "The script of the reply was not run: the reply reached its length limit and was cut."
 """The reason for the end after a reply whose script has no end."""
 
+_REFUSAL = re.compile(r"[*#\s]*I (?:cannot|can.t)\b", re.IGNORECASE)
+_OPENING = re.compile(r"([ \t]*)(`{3,})[ \t]*(?:bash|sh|shell)[ \t]*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectReply:
+    """A reply's ``script``, "" without one, the ``text`` outside of it, and whether it refuses the task.
+
+    A refusal begins with "I cannot" and has no script. The prompt does not mention refusals, which small models would
+    then prefer to tasks they can do.
+    """
+
+    text: str
+    script: str
+    refused: bool
+
 
 class DirectAgent(Agent):
     """Shows the model the task and the workspace's files in one prompt, and runs the bash script of its reply.
@@ -77,6 +95,33 @@ class DirectAgent(Agent):
             return AgentFinishAction(outputs={"message": f"{action.thought}\n\n{_output(observation)}".strip()})
         completion = await self.llm.complete(messages(state))
         return _action(parse(completion.content), completion)
+
+
+def parse(content: str) -> DirectReply:
+    """Return the parts of a reply; the script consists of all blocks marked as bash, in their order."""
+    lines = content.replace("\r\n", "\n").split("\n")
+    words: list[str] = []
+    script: list[str] = []
+    while lines:
+        line = lines.pop(0)
+        if opening := _OPENING.match(line):
+            end = _end(lines, opening[2])
+            script += [line.removeprefix(opening[1]) for line in lines[:end]]
+            del lines[: end + 1]
+        else:
+            words.append(line)
+    text = "\n".join(words).strip()
+    return DirectReply(text, "\n".join(script).strip(), not script and _REFUSAL.match(text) is not None)
+
+
+def _end(lines: Sequence[str], fence: str) -> int:
+    """Return the index of the line that closes a block; a fence in a here-document belongs to the document.
+
+    If a here-document has no end, the first fence closes the block; without a fence it extends to the reply's end.
+    """
+    closing = [number for number, line in enumerate(lines) if line.strip() == fence]
+    inside = set(inside_documents(lines))
+    return next((number for number in closing if number not in inside), closing[0] if closing else len(lines))
 
 
 def _action(reply: DirectReply, completion: Completion) -> Action:

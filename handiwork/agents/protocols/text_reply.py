@@ -36,12 +36,20 @@ NO_COMMAND = (
     "Nothing was done: `{name}` is no command. Begin a block with ```{name}, and put the {body} between its fences."
 )
 
+SPACES = (
+    "Nothing was done: after ```{name} there is only the path, which is `{head}` then. Write a path with spaces in "
+    "quotes."
+)
+
 _RUNNERS = ("bash", "ipython")
 """Tools whose names are programs too."""
 
 _BEGIN = "You act by fenced blocks in your reply. The first word after the fence names the tool; options follow it:"
 
-_FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^`]*?)[ \t]*")
+_FENCE = re.compile(r"([ \t]*)(`{3,})[ \t]*([^`]*?)[ \t]*")
+_SHELL = re.compile(r"(?:bash|sh|shell)\b", re.IGNORECASE)
+_MARKDOWN = re.compile(r"(?:finish|reject|ask)\b|write\b.*\.(?:md|mdx|markdown)['\"]?$", re.IGNORECASE)
+_HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_]\w*))")
 _REPLACEMENT = re.compile(r"<{5,9} ?SEARCH\n(.*?)^={5,9}\n(.*?)^>{5,9} ?REPLACE", re.DOTALL | re.MULTILINE)
 
 
@@ -123,6 +131,18 @@ def block(tool: ActionTool, arguments: Mapping[str, Any]) -> str:
     return "\n".join([" ".join([f"```{tool.name}", *words]), *lines, "```"])
 
 
+def inside_documents(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the indices of the lines that belong to here-documents."""
+    waiting: list[str] = []
+    for number, line in enumerate(lines):
+        if waiting:
+            yield number
+            if line.strip() == waiting[0]:
+                waiting.pop(0)
+        else:
+            waiting = [next(filter(None, match)) for match in _HEREDOC.findall(line)]
+
+
 def _form(tool: ActionTool) -> str:
     arguments = tool.tool.parameters["properties"]
     positional = _positional(tool)
@@ -156,26 +176,48 @@ def _with_first_fence(text: str, names: Container[str]) -> str:
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
     """Yield (info, body) of each block, and ("-", text) of the text between.
 
-    A fence with an info string inside a block opens an inner block, which ends at the next fence without one.
+    The lines of an indented block lose the indentation of its fence.
     """
-    opened: tuple[int, str] | None = None
-    inner, lines = 0, list[str]()
-    for line in text.split("\n"):
+    lines, prose = text.split("\n"), list[str]()
+    while lines:
+        line = lines.pop(0)
         match = _FENCE.fullmatch(line.rstrip("\r"))
-        fence, info = (len(match[1]), match[2].strip()) if match else (0, "")
-        if opened is None:
-            if match and info:
-                yield "-", "\n".join(lines)
-                opened, inner, lines = (fence, info), 0, []
-            else:
-                lines.append(line)
-        elif match and not info and fence >= opened[0] and inner == 0:
-            yield opened[1], "\n".join(lines)
-            opened, lines = None, []
-        else:
-            inner += (bool(info) - (not info and inner > 0)) if match and fence == opened[0] else 0
-            lines.append(line)
-    yield (opened[1] if opened else "-"), "\n".join(lines)
+        if not match or not match[3]:
+            prose.append(line)
+            continue
+        yield "-", "\n".join(prose)
+        end = _end(lines, len(match[2]), match[3].strip())
+        yield match[3].strip(), "\n".join(one.removeprefix(match[1]) for one in lines[:end])
+        prose = []
+        del lines[: end + 1]
+    yield "-", "\n".join(prose)
+
+
+def _end(lines: Sequence[str], length: int, info: str) -> int:
+    """Return the index of the line that closes a block, the number of lines if none does.
+
+    A fence in a here-document of a command belongs to it, unless the document has no end. A fence with an info string
+    opens an inner block, which ends at the next fence without one. In a text of Markdown, fences without an info string
+    come in pairs, too: of an odd number of them, the last one closes the block.
+    """
+    documents = set(inside_documents(lines)) if _SHELL.match(info) else set[int]()
+    for inside in (documents, set[int]()):
+        closing, inner = list[int](), 0
+        for number, line in enumerate(lines):
+            match = _FENCE.fullmatch(line.rstrip("\r")) if number not in inside else None
+            if match is None:
+                continue
+            if match[3]:
+                if closing:
+                    break
+                inner += len(match[2]) == length
+            elif inner and len(match[2]) == length:
+                inner -= 1
+            elif len(match[2]) >= length and not inner:
+                closing.append(number)
+        if closing:
+            return closing[-1] if len(closing) % 2 and _MARKDOWN.match(info) else closing[0]
+    return len(lines)
 
 
 def _inner(tool: ActionTool, head: str, body: str, tools: Mapping[str, ActionTool]) -> tuple[ActionTool, str, str]:
@@ -218,6 +260,9 @@ def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
         arguments |= _object(body) if body.strip() else {}
         yield _call(tool, arguments)
     elif isinstance(tool.body, str):
+        if not body.strip() and not _positional(tool):
+            # The text stands in the line of the fence.
+            body = str(arguments.get(tool.body, "" if arguments else head))
         yield _call(tool, arguments | {tool.body: body + "\n" * (tool.body == "content" and bool(body))})
     else:
         pairs = _REPLACEMENT.findall(body + "\n")
@@ -254,6 +299,8 @@ def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
         elif remaining:
             argument = remaining.pop(0)
             arguments[argument] = typed(properties[argument], word)
+        elif tool.body is not None and "path" in arguments:
+            raise MalformedReplyError(SPACES.format(name=tool.name, head=head))
     return arguments
 
 

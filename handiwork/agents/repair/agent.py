@@ -89,7 +89,7 @@ class RepairAgent(Agent):
         if current.passed:
             return _finish(now, check)
         if checks.is_missing(check, current.output):
-            return _reject(f"The check `{check}` cannot run here: its program is not installed.")
+            return _reject(f"The check `{check}` cannot run here: a program is not installed, or there are no tests.")
         project = Project(check, current.output, listed, now.base)
         if reads := now.reads(files_to_read(project, now.unreadable)):
             return reads

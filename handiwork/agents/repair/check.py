@@ -52,6 +52,16 @@ _CHECKS = re.compile(
 _TEST_NAME = re.compile(r"(?:^|[_.-])(?:tests?|specs?|conftest)(?:[_.-]|$)|^Test[A-Z]|Tests?$|^(?:checks?|verify)$")
 _TEST_FOLDERS = {"test", "tests", "spec", "specs", "__tests__", "testing", "testdata"}
 _ASSERTIONS = re.compile(r"\bassert|\bexpect\(|\bexit\s*\(?\s*1|Assert", re.MULTILINE)
+_ALL = {"all", "run", "run_all", "run-all", "main"}
+_BASH = re.compile(r"#!.*\bbash\b")
+_SAYS_NOTHING = re.compile(
+    r"^(?:/\S*/)?(?:ba|da)?sh: (?:line )?(?:\d+: )?[\w.+-]+: (?:command )?not found$"
+    r"|^make(?:\[\d+\])?: [\w.+-]+: No such file or directory$|^\S*python[\d.]*: No module named "
+    r"|^no tests ran in |^NO TESTS RAN$",
+    re.MULTILINE,
+)
+"""What a runner prints without its own program, or without tests; the message of a script has the script's name."""
+_PLACEHOLDER = re.compile(r"(?<!\S)(?:[A-Z][A-Z_]+|<[^>]*>|\[[^\]]*\])(?!\S)|\.\.\.")
 _TEST_CASE = re.compile(r"^[ \t]*class \w+\([^)]*TestCase\b", re.MULTILINE)
 _PYTEST = re.compile(r"^[ \t]*(?:import|from) pytest\b|^(?:async )?def test|^class Test\w*:", re.MULTILINE)
 _BARE, _DEFINED = re.compile(r"^[ \t]*assert\b", re.MULTILINE), re.compile(r"^(?:def|class|async def) ", re.MULTILINE)
@@ -67,7 +77,8 @@ def named_check(text: str) -> str | None:
 
 def named_test(text: str) -> str | None:
     """Return the command in backticks that itself has a word for testing or checking."""
-    return next(filter(_CHECKS.search, _named_commands(text)), None)
+    commands = (command for command in _named_commands(text) if not _PLACEHOLDER.search(command))
+    return next(filter(_CHECKS.search, commands), None)
 
 
 def _named_commands(text: str) -> list[str]:
@@ -77,7 +88,7 @@ def _named_commands(text: str) -> list[str]:
 def runner_files(listed: Sequence[str]) -> list[str]:
     """Return the files to read before ``runner`` can tell the project's check."""
     names = [name for name, pattern, _ in RUNNERS if pattern and name in listed]
-    return names + _python_tests(listed)[:PYTHON_TESTS]
+    return names + _python_tests(listed)[:PYTHON_TESTS] + _shell_tests(listed)[:1]
 
 
 def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
@@ -91,9 +102,15 @@ def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
     tests = [path for path in listed if is_test(path)]
     if python := _python_tests(listed):
         return _python_runner(python, listed, files)
-    for suffix, command in ((".bats", "bats {0}"), (".sh", "sh {0}"), (".js", "node --test"), (".mjs", "node --test")):
-        if chosen := [path for path in tests if path.endswith(suffix)]:
-            return command.format(shlex.quote(chosen[0]))
+    if bats := [path for path in tests if path.endswith(".bats")]:
+        return f"bats {shlex.quote(bats[0])}"
+    if scripts := _shell_tests(listed):
+        shell = "bash" if _BASH.match(files.get(scripts[0], "")) else "sh"
+        return f"{shell} {shlex.quote(scripts[0])}"
+    if any(path.endswith((".js", ".mjs")) for path in tests) and not any(
+        path.endswith("/package.json") for path in listed
+    ):
+        return "node --test"
     return "bundle exec rspec" if any(path.endswith("_spec.rb") for path in tests) else None
 
 
@@ -104,11 +121,10 @@ def programs(check: str) -> list[str]:
 
 
 def is_missing(check: str, output: str) -> bool:
-    """True if the check failed because its own program is not installed, as its output says."""
+    """True if the check failed because a program is not installed or there are no tests, as its output says."""
     program = "|".join(map(re.escape, programs(check)))
-    return bool(
-        re.search(rf"(?:^|[\s:])(?:{program}): (?:command )?not found|No module named '?(?:{program})\b", output)
-    )
+    own = rf"(?:^|[\s:])(?:{program}): (?:command )?not found|No module named '?(?:{program})\b"
+    return bool(re.search(own, output) or _SAYS_NOTHING.search(output))
 
 
 def is_test(path: str) -> bool:
@@ -148,6 +164,12 @@ def _python_tests(listed: Sequence[str]) -> list[str]:
     tests = [name for name in names if name.suffix == ".py" and name.stem not in ("__init__", "conftest")]
     named = [name for name in tests if _TEST_NAME.search(name.stem) or name.stem.startswith("test")]
     return [str(name) for name in named or tests]
+
+
+def _shell_tests(listed: Sequence[str]) -> list[str]:
+    """Return the shell scripts named like tests, or that run all of a folder of tests: others there may delete data."""
+    scripts = [PurePosixPath(path) for path in listed if path.endswith(".sh") and is_test(path)]
+    return [str(path) for path in scripts if _TEST_NAME.search(path.stem) or path.stem in _ALL]
 
 
 def _is_check(command: str) -> bool:

@@ -21,9 +21,15 @@ import httpx2
 
 from handiwork.errors import SandboxError
 from handiwork.process import Process
+from handiwork.sandbox import bundle
 
 OWNER, SESSION = "handiwork.owner", "handiwork.session"
 """The labels of a container: the process that runs it, and its session."""
+
+HARDENED = (
+    *("--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
+    *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
+)
 
 OnStatus = Callable[[str], None]
 """Called with a description of a slow step before it starts."""
@@ -109,6 +115,14 @@ async def sweep() -> list[str]:
 async def remove(*containers: str) -> None:
     """End the containers and remove them with their volumes; missing or vanishing ones are not an error."""
     await run("rm", "--force", "--volumes", *containers)
+
+
+async def empty(folder: Path, image: str) -> None:
+    """Remove all in a folder as root, in a container of the image; what cannot be removed stays."""
+    mounts = (f"src={bundle.bundle_root()},dst={bundle.PREFIX},readonly=true", f"src={folder},dst=/mnt")
+    options = (*HARDENED, "--cap-add=DAC_OVERRIDE", "--user=0:0", *(f"--mount=type=bind,{mount}" for mount in mounts))
+    program = (f"--entrypoint={bundle.PREFIX}/bin/busybox", image, "find", "/mnt", "-mindepth", "1", "-delete")
+    await run("run", "--rm", "--pull=never", "--read-only", f"--label={OWNER}={owner()}", *options, *program)
 
 
 @asynccontextmanager

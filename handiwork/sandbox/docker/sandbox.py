@@ -57,11 +57,6 @@ _PEER = struct.Struct("3i")  # pid, uid and gid of the process at the other end 
 SERVER = "/run/handiwork-server/socket"
 """The path of the server's socket inside, on a remote daemon."""
 
-_HARDENED = [
-    *("--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
-    *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
-]
-
 _ROOT_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 """With a writable root: the capabilities to own all files, to end all processes, and to become another user."""
 
@@ -135,7 +130,7 @@ class DockerSandbox(ServedSandbox):
         self._paths.make(*owner, "home")
         make_points(self._paths, *owner)
         self._container = f"handiwork-{endpoint.id}"
-        options = [*_HARDENED, *self._root_options(), "--user", f"{uid}:{gid}"]
+        options = [*docker_cli.HARDENED, *self._root_options(), "--user", f"{uid}:{gid}"]
         options += [*self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
         egress_arguments = {} if self._proxy is None else variables(self._certificates is not None)
@@ -332,9 +327,15 @@ class DockerSandbox(ServedSandbox):
             os.close(self._root_process[1])
             self._root_process = None
         for layers in self._paths.lowers():
-            with suppress(OSError):  # missing, or in use by another process
-                # The daemon created it, so a user other than root could not remove the session's folder otherwise.
+            # The daemon created it, so a user other than root could not remove the session's folder otherwise.
+            try:
                 (layers / "work/work").rmdir()
+            except FileNotFoundError:
+                continue
+            except OSError:
+                # After a deletion it has root's entries in it.
+                if os.geteuid() != 0:
+                    await docker_cli.empty(layers / "work", self._image)
 
     def _record_image(self, image_id: str) -> None:
         """Record the image's id, and report if the name means another image than before."""

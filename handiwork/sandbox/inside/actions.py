@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import itertools
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -218,13 +219,14 @@ class Actions:
 
         def write() -> Json:
             before = _previous_content(absolute)
-            created = write_bytes(absolute, content)
-            deleted, lines = deleted_lines(before or b"", content)
+            data = _with_line_ends(content, before or b"")
+            created = write_bytes(absolute, data)
+            deleted, lines = deleted_lines(before or b"", data)
             # Whole lines: half a secret would not be found in the log.
             sizes = itertools.accumulate(map(len, deleted))
             first = b"".join(line for line, size in zip(deleted, sizes, strict=True) if size <= _DELETED)
             lost = {"lines": lines, "deleted": len(deleted), "deleted_text": decode(first)}
-            return {"created": created, **lost, **self._faults(absolute, before, content)}
+            return {"created": created, **lost, **self._faults(absolute, before, data)}
 
         return {"type": "FileWriteObservation", **self._text("", keep), "path": path, **await asyncio.to_thread(write)}
 
@@ -317,8 +319,17 @@ def _previous_content(path: str) -> bytes | None:
     """Return the content of the file, None for a new one and one that is too large to compare."""
     try:
         return read_bytes(path) if os.path.getsize(path) <= _COMPARED else None
-    except (ActionError, OSError):
+    except (ActionError, OSError, ValueError):  # the write tells of a path with a NUL
         return None
+
+
+def _with_line_ends(content: bytes, before: bytes) -> bytes:
+    """Return the content with the byte order mark and the line ends of the file before: models write neither."""
+    if before.startswith(codecs.BOM_UTF8) and not content.startswith(codecs.BOM_UTF8):
+        content = codecs.BOM_UTF8 + content
+    if b"\r" in content or b"\r\n" not in before or before.count(b"\r\n") != before.count(b"\n"):
+        return content
+    return content.replace(b"\n", b"\r\n")
 
 
 def _append_line(text: Text, line: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -47,18 +48,27 @@ async def clean(store: Store, data: Path, budget: int) -> Cleaned:
     """Remove the folders, blobs and snapshots that no session of the log needs, and snapshots above ``budget`` bytes.
 
     Other processes may run sessions at the same time. Leftovers of a killed process are removed too, also in
-    directories of in-place sessions. Raises SandboxError if that fails.
+    directories of in-place sessions. Raises SandboxError if that fails, and WorkspaceError at the end if a folder has
+    files of root, which containers leave that were killed.
     """
     await asyncio.to_thread(recover, data)
     await asyncio.to_thread(remove_abandoned)
     folders = await asyncio.to_thread(lambda: [mark.parent for mark in (data / "sessions").glob(f"*/{UNLISTED}")])
-    freed = 0
+    freed, refused = 0, list[str]()
     for folder in folders:
-        freed += await _remove_unlisted(store, folder)
+        try:
+            freed += await _remove_unlisted(store, folder)
+        except PermissionError:
+            refused.append(shlex.quote(str(folder)))
     blobs = await store.remove_blobs()
     with snapshots_alone(data) as alone:
         # No process is about to record a snapshot that the log does not have.
         snapshots, remaining = await collect(store, data, budget, unrecorded=-1 if alone else GRACE)
+    if refused:
+        names = " ".join(refused)
+        raise WorkspaceError(
+            f"root owns files of sessions whose container was killed: remove them by sudo rm -r {names}"
+        )
     return Cleaned(snapshots, blobs, freed, remaining)
 
 

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from handiwork.errors import WorkspaceError
 from handiwork.events.base import Event, Observation
-from handiwork.events.record import SnapshotEvent
+from handiwork.events.observation import ErrorObservation
+from handiwork.events.record import SessionStarted, SnapshotEvent
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.base import Sandbox
 from handiwork.session.config import SessionError, config_of
@@ -60,13 +61,20 @@ async def changes_from_to(data: Path, log: EventLog, first: int | None, last: in
 def tree_at(events: Sequence[Event], session: str) -> str:
     """Return the tree of the last snapshot; "" if nothing has changed since the beginning. Raises WorkspaceError."""
     ran = {event.id for event in events if getattr(event, "runnable", False)}
+    started = next((event for event in reversed(events) if isinstance(event, SessionStarted)), None)
+    off, acted = started is not None and started.settings.get("snapshots") == 0, False
+    unknown = WorkspaceError(f"session {session} keeps no snapshots, so its earlier files are not known")
     for event in reversed(events):
         if isinstance(event, SnapshotEvent):
             if not event.tree:
                 raise WorkspaceError(f"the files could not be kept at event {event.id}: {event.problem}")
+            if off and acted:  # a fork has a snapshot of its beginning even then
+                raise unknown
             return event.tree
-    if any(isinstance(event, Observation) and event.cause in ran for event in events):
-        raise WorkspaceError(f"session {session} keeps no snapshots, so its earlier files are not known")
+        is_forked = isinstance(event, ErrorObservation) and event.error_id == "forked"
+        acted = acted or (isinstance(event, Observation) and event.cause in ran and not is_forked)
+    if acted:
+        raise unknown
     return ""
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.apply.journal import ApplyJournal
-from handiwork.workspace.apply.replacement import Content, Replacement, replace_files
+from handiwork.workspace.apply.journal import ApplyJournal, Identity
+from handiwork.workspace.apply.replacement import Content, Replacement, file_identity, replace_files
 from handiwork.workspace.apply.undo import KeptState, kept_for_undo, states_left
 from handiwork.workspace.changes import Change, Side, same_content, side_at
 from handiwork.workspace.files.names import quoted
@@ -66,10 +66,14 @@ class Applied:
 
 
 def preview(
-    changes: Sequence[Change], target: Path, undo_dir: Path | None = None
+    changes: Sequence[Change],
+    target: Path,
+    undo_dir: Path | None = None,
+    *,
+    began: Mapping[str, KeptState] | None = None,
 ) -> tuple[Applied, tuple[Conflict, ...]]:
     """Return the changes that ``apply`` would make, and the conflicts that would prevent it; writes nothing."""
-    plan = _plan(changes, target.resolve(), {}, undo_dir)
+    plan = _plan(changes, target.resolve(), {}, undo_dir, began or {})
     return plan.result(), tuple(plan.conflicts)
 
 
@@ -79,34 +83,40 @@ def apply(
     resolutions: Mapping[str, Resolution] | None = None,
     *,
     undo_dir: Path | None = None,
+    began: Mapping[str, KeptState] | None = None,
 ) -> Applied:
     """Apply the changes to ``target``, merging text with the user's edits since the copy.
 
     Undoes an interrupted earlier apply first and adds a warning about it. Skips a new symbolic link out of the
     workspace, with a warning. ``resolutions`` has the answer to a conflict by path, as ``quoted`` writes it.
     ``undo_dir`` keeps the data for ``undo``. A file that is unchanged since an earlier apply kept there counts as not
-    edited, unless that apply merged edits into it. Raises ConflictError on any other conflict and WorkspaceError if a
-    file cannot be written; ``target`` is then unchanged.
+    edited, unless that apply merged edits into it, and neither does one in the state in which a fork ``began``. Raises
+    ConflictError on any other conflict, and WorkspaceError if a file cannot be written or changes in the meantime;
+    ``target`` is then unchanged.
     """
     target = target.resolve()
     with ApplyJournal(target) as journal:
-        plan = _plan(changes, target, resolutions or {}, undo_dir)
+        plan = _plan(changes, target, resolutions or {}, undo_dir, began or {})
         if plan.conflicts:
             raise ConflictError([(conflict.path, conflict.reason) for conflict in plan.conflicts])
         if journal.recovered:
             plan.warnings.insert(0, f"{journal.recovered}.")
         if undo_dir is None or not plan.replacements:
-            replace_files(journal, plan.replacements)
+            replace_files(journal, plan.replacements, seen=plan.seen)
         else:
-            with kept_for_undo(undo_dir, target, plan.replacements):
-                replace_files(journal, plan.replacements)
+            with kept_for_undo(undo_dir, target, plan.replacements) as journal.kept:
+                replace_files(journal, plan.replacements, seen=plan.seen)
     return plan.result()
 
 
 def _plan(
-    changes: Sequence[Change], target: Path, resolutions: Mapping[str, Resolution], undo_dir: Path | None
+    changes: Sequence[Change],
+    target: Path,
+    resolutions: Mapping[str, Resolution],
+    undo_dir: Path | None,
+    began: Mapping[str, KeptState],
 ) -> _Plan:
-    left = states_left(undo_dir) if undo_dir else {}
+    left = {**began, **(states_left(undo_dir) if undo_dir else {})}
     plan = _Plan(target, git_dirs_after(changes, target), resolutions, left)
     deleted = {change.path for change in changes if change.new is None}
     added = {change.path for change in changes if change.new}
@@ -130,6 +140,7 @@ class _Plan:
         self.git_dirs = git_dirs
         self.resolutions = resolutions
         self.left = left
+        self.seen: dict[str, Identity | None] = {}
         self.replacements: list[Replacement] = []
         self.unchanged: list[str] = []
         self.warnings: list[str] = []
@@ -159,6 +170,7 @@ class _Plan:
         elif reason := self.obstacle(path, theirs, deleted):
             self.conflict(path, reason, None, theirs, can_take=False)
         else:
+            self.seen[path] = file_identity(look(self.target, path))  # before its content is read
             mine = side_at(self.target, path)
             as_left = path in self.left and KeptState.of(mine) == self.left[path]
             self.decide(path, mine if as_left else base, mine, theirs)

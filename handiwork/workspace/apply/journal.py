@@ -81,6 +81,8 @@ class ApplyJournal:
     def __init__(self, target: Path) -> None:
         self.target = target
         self.recovered = ""
+        self.kept: Path | None = None
+        """The folder for the undo of this apply, removed if the apply is cut off."""
         self.staging = -1
         self._name = ""
         self._moves: Moves | None = None
@@ -111,7 +113,7 @@ class ApplyJournal:
     def begin(self) -> int:
         """Create the staging folder and return its descriptor. Raises OSError."""
         self._name = STAGING + secrets.token_hex(8)
-        self._append({"target": str(self.target), "staging": self._name})
+        self._append({"target": str(self.target), "staging": self._name, "kept": self.kept and str(self.kept)})
         os.mkdir(self._name, 0o700, dir_fd=self.root)
         self.staging = open_beneath(self.root, self._name, DIRECTORY)
         return self.staging
@@ -179,6 +181,9 @@ class ApplyJournal:
             if renamed:
                 names = ", ".join(map(quoted, renamed))
                 self.recovered += f". Files that were edited since stay as they are; the earlier ones are {names}"
+        # Without the staging folder nothing could be undone: the kept files are then the only ones.
+        if (len(lines) == 1 or (len(lines) == 2 and self.staging >= 0)) and (kept := lines[0].get("kept")):
+            shutil.rmtree(kept, ignore_errors=True)
         self._reset()
 
     def _undo(self, moves: Moves) -> list[str]:

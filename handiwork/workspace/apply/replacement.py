@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,7 @@ def replace_files(
     replacements: Sequence[Replacement],
     prune: Collection[str] | None = None,
     attributes: Mapping[str, Attributes] | None = None,
+    seen: Mapping[str, Identity | None] | None = None,
 ) -> None:
     """Write and delete files below the journal's directory, following no symbolic link.
 
@@ -58,10 +60,15 @@ def replace_files(
     if size > room.f_bavail * room.f_frsize:
         raise DiskError(f"{target} has not enough free space for {size} bytes; nothing was changed")
     try:
-        _Exchange(journal, prune, attributes or {}).run(replacements)
+        _Exchange(journal, prune, attributes or {}).run(replacements, seen or {})
     except OSError as error:
         location = f"{target} ({quoted(str(error.filename))})" if error.filename else target
         raise not_written(location, error) from error
+
+
+def file_identity(status: os.stat_result | None) -> Identity | None:
+    """Return the identity of a file or link; None if there is none, or a directory."""
+    return identity(status) if status and not stat.S_ISDIR(status.st_mode) else None
 
 
 def not_written(place: str | Path, error: OSError) -> WorkspaceError:
@@ -82,7 +89,7 @@ class _Exchange:
         self.root = journal.root
         self.staging = journal.begin()
 
-    def run(self, replacements: Sequence[Replacement]) -> None:
+    def run(self, replacements: Sequence[Replacement], seen: Mapping[str, Identity | None]) -> None:
         steps: list[Step] = []
         for number, step in enumerate(replacements):
             staged = self.stage(f"new{number}", step.path, step.new) if step.new else None
@@ -102,6 +109,15 @@ class _Exchange:
         for step in steps:
             if not step.staged:
                 self.remove_empty_parents(step.path)
+        # The old files are links to the user's: a write that came since they were read shows here.
+        edited = [
+            step.path
+            for number, step in enumerate(steps)
+            if step.path in seen and file_identity(look_at(self.staging, f"old{number}")) != seen[step.path]
+        ]
+        if edited:
+            names = ", ".join(map(quoted, edited))
+            raise WorkspaceError(f"nothing was changed, because {names} changed in the meantime; try again")
         self.journal.done()
 
     def missing_parents(self, steps: Sequence[Step]) -> list[str]:
@@ -135,6 +151,9 @@ class _Exchange:
         if os.geteuid() == 0:
             owner = self.owner_of(path)
             os.chown(name, owner.st_uid, owner.st_gid, dir_fd=self.staging, follow_symlinks=False)
+        elif (group := self.group_of(path)) is not None:
+            with suppress(PermissionError):  # the user is not in it
+                os.chown(name, -1, group, dir_fd=self.staging, follow_symlinks=False)
         return identity(os.stat(name, dir_fd=self.staging, follow_symlinks=False))
 
     def owner_of(self, path: str) -> os.stat_result:
@@ -144,6 +163,13 @@ class _Exchange:
                 return status
             path = path.rpartition("/")[0]
         return os.fstat(self.root)
+
+    def group_of(self, path: str) -> int | None:
+        """Return the group of the file at the path, or the one that its folder gives to new files; None without any."""
+        if status := look_at(self.root, path):
+            return status.st_gid
+        folder = self.owner_of(path)
+        return folder.st_gid if folder.st_mode & stat.S_ISGID else None
 
     def set_aside(self, path: str, number: int) -> None:
         with parent_beneath(self.root, path) as (parent, name):

@@ -17,7 +17,14 @@ from pathlib import Path
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply.journal import ApplyJournal, Attributes, parse_attributes, sync_file_system
-from handiwork.workspace.apply.replacement import Content, Replacement, not_written, removable, replace_files
+from handiwork.workspace.apply.replacement import (
+    Content,
+    Replacement,
+    file_identity,
+    not_written,
+    removable,
+    replace_files,
+)
 from handiwork.workspace.changes import Change, Side, side_at
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.names import quoted
@@ -99,15 +106,15 @@ class _Kept:
 
 
 @contextmanager
-def kept_for_undo(undo_dir: Path, target: Path, replacements: Sequence[Replacement]) -> Generator[None]:
-    """Keep the files to be replaced below ``target``; discard them if the replacements fail. Raises WorkspaceError."""
-    folder = undo_dir / str(max(_numbers(undo_dir), default=0) + 1)
+def kept_for_undo(undo_dir: Path, target: Path, replacements: Sequence[Replacement]) -> Generator[Path]:
+    """Keep the files to be replaced below ``target`` in the folder; discard it if they fail. Raises WorkspaceError."""
+    folder = undo_dir.absolute() / str(max(_numbers(undo_dir), default=0) + 1)
     try:
         try:
             _keep(folder, target, replacements)
         except OSError as error:
             raise not_written(folder, error) from error
-        yield
+        yield folder
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -124,10 +131,11 @@ def undo(undo_dir: Path, target: Path) -> Undone:
         kept = _newest(undo_dir, target)
         if kept is None:
             raise NothingToUndoError("there is no apply to undo")
+        seen = {step.path: file_identity(look(target, step.path)) for step in kept.steps}
         if edited := [step.path for step in kept.steps if KeptState.of(side_at(target, step.path)) != step.after]:
             raise EditedSinceError(target, edited)
         replacements = kept.replacements()
-        replace_files(journal, replacements, prune=kept.made, attributes=kept.removed)
+        replace_files(journal, replacements, prune=kept.made, attributes=kept.removed, seen=seen)
         kept.remove()
     return Undone(
         restored=tuple(each.path for each in replacements if each.new),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.agents.repair.check import is_missing, is_protected, named_check, runner, runner_files
+from handiwork.agents.repair.check import is_missing, is_protected, named_check, named_test, runner, runner_files
 from handiwork.agents.repair.outcome import Outcome
 
 
@@ -28,6 +28,12 @@ from handiwork.agents.repair.outcome import Outcome
 )
 def test_the_check_that_a_task_names(text: str, expected: str | None) -> None:
     assert named_check(text) == expected
+
+
+@pytest.mark.parametrize("command", ["python3 check_links.py FILE", "./verify.sh <dir>", "sh test.sh [name]"])
+def test_the_form_of_a_command_is_no_check(command: str) -> None:
+    assert named_test(f"Write a program that is called as `{command}`.") is None
+    assert named_test(f"It is called as `{command}`, and `make test` passes.") == "make test"
 
 
 UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a(self): pass\n"
@@ -54,7 +60,10 @@ UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a
         ({"tox.ini": "[flake8]\n", "test_a.py": UNITTEST}, "python3 -m unittest"),
         ({"tox.ini": "[tox]\n", "a.py": ""}, "tox -q"),
         ({"tests/run.sh": "exit 1\n"}, "sh tests/run.sh"),
+        ({"tests/test_a.sh": "#!/usr/bin/env bash\nexit 1\n"}, "bash tests/test_a.sh"),
+        ({"tests/clean.sh": "rm data.db\n", "tests/fixtures/fill.sh": "exit 1\n"}, None),
         ({"a.test.js": ""}, "node --test"),
+        ({"packages/a/a.test.js": "", "packages/a/package.json": '{"scripts": {"test": "jest"}}'}, None),
         ({"a.py": "", "README.md": ""}, None),
     ],
 )
@@ -112,10 +121,14 @@ def test_what_belongs_to_the_check_is_not_repaired(
     assert is_protected(path, check, [path, "a_test.go"], files) == expected
 
 
-def test_a_check_whose_program_is_not_installed() -> None:
+def test_a_check_whose_program_is_not_installed_or_that_has_no_tests() -> None:
     assert is_missing("cargo test", "bash: line 1: cargo: command not found\n")
     assert is_missing("python3 -m pytest -q", "/usr/bin/python3: No module named pytest\n")
+    assert is_missing("npm test --silent", "sh: 1: jest: not found\n")
+    assert is_missing("make test", "make: bats: No such file or directory\nmake: *** [Makefile:2: test] Error 127\n")
+    assert is_missing("python3 -m pytest -q", "\nno tests ran in 0.01s\n")
     assert not is_missing("sh test.sh", "test.sh: 2: shout: not found\n")
+    assert not is_missing("python3 -m pytest -q", "E   ModuleNotFoundError: No module named 'shop'\n")
 
 
 TWO = "===== 2 failed, 3 passed in 0.1s ====="

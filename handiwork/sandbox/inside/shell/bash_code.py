@@ -34,7 +34,8 @@ __hw_begin() {
 }
 __hw_forget() {
   local __hw_secret
-  for __hw_secret in "${__hw_secrets[@]}"; do
+  # Before 4.4, an empty array is unbound.
+  for __hw_secret in ${__hw_secrets[@]+"${__hw_secrets[@]}"}; do
     # One that the command made read-only cannot be unset.
     builtin unset -v "$__hw_secret" || builtin export -n "$__hw_secret"
   done

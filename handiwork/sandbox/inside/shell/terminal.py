@@ -63,7 +63,9 @@ class Terminal:
     ) -> None:
         self._listener = listener
         self._state = state
-        self._environment = {**environment, **_TERMINAL_SETTINGS}
+        # In its POSIX mode Bash would not read the startup code.
+        own = {name: value for name, value in environment.items() if name not in ("POSIXLY_CORRECT", "SHELLOPTS")}
+        self._environment = {**own, **_TERMINAL_SETTINGS}
         self._children = children
         self._loop = asyncio.get_running_loop()
         self._status_data = b""

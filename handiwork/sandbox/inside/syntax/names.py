@@ -55,7 +55,7 @@ def _undefined_names(path: str, source: bytes) -> list[SyntaxProblem] | None:
             messages: Any = checker.Checker(ast.parse(source), filename=path).messages
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    lines = source.split(b"\n")
+    lines = source.splitlines()  # as the compiler counts them
     return [
         SyntaxProblem(message.lineno, message.message % message.message_args)
         for message in sorted(messages, key=lambda message: message.lineno)
