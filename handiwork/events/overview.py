@@ -27,10 +27,11 @@ PROGRAMS = (
 """Programs that run tests."""
 
 # They run in a bash of their own, in which neither the shell's functions, nor programs or settings of the workspace,
-# take part. If git cannot list the files, the usual folders of tools are left out.
+# take part. If git lists no files, as where a repository around the workspace ignores it, the usual folders of tools
+# are left out.
 _LIST = (
-    "(PATH=/usr/local/bin:/usr/bin:/bin; "
-    "(command git -c core.fsmonitor=false ls-files -zco --exclude-standard 2>/dev/null || command find . "
+    "(PATH=/usr/local/bin:/usr/bin:/bin; (command git -c core.fsmonitor=false ls-files -zco --exclude-standard "
+    "2>/dev/null | LC_ALL=C command grep -za . || command find . "
     r"\( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune -o -type f -print0) "
     "| command xargs -0 -r wc -c 2>/dev/null | command head -n 2000)"
 )

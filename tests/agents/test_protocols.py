@@ -296,6 +296,21 @@ class TestText:
         assert isinstance(run, CmdRunAction)
         assert run.command == "python3 app.py"
 
+    def test_a_block_that_names_no_tool_is_answered_with_the_tools_that_there_are(self) -> None:
+        with pytest.raises(MalformedReplyError, match="```python, which is no tool. To write a file"):
+            self.acts("```python\nprint(1)\n```")
+        few = [tool for tool in TOOLS if tool.name in ("ipython", "finish")]
+        with pytest.raises(MalformedReplyError, match="which is no tool. The tools are ipython, finish. Write"):
+            read(TEXT, Completion("```python\nprint(1)\n```"), few)
+
+    def test_a_file_of_json_is_no_arguments(self) -> None:
+        (write,) = self.acts('```write conf.json\n{"path": "/b"}\n```')
+        assert isinstance(write, FileWriteAction)
+        assert (write.path, write.content) == ("conf.json", '{"path": "/b"}\n')
+        (write,) = self.acts('```write\n{"path": "a.txt", "content": "a"}\n```')
+        assert isinstance(write, FileWriteAction)
+        assert (write.path, write.content) == ("a.txt", "a")
+
     def test_a_path_with_spaces_is_quoted(self) -> None:
         (write,) = self.acts('```write "plan b.txt"\nb\n```')
         assert isinstance(write, FileWriteAction)

@@ -127,3 +127,8 @@ def test_of_several_candidates_the_best_is_shown_and_can_be_applied(program: Pro
     assert (program.workspace / "greeting.txt").read_text() == "better\n"
     none = program("best-of", "1", "greet", "--test", "false", "--model", bad, "--json")
     assert (none.returncode, '"passed": false' in none.stdout, '"best": null' in none.stdout) == (1, True, True)
+    sessions = program("sessions").stdout
+    for models, why in ((f"{good},scripted:missing.jsonl", "missing.jsonl"), (" , ", "--models names no model")):
+        refused = program("best-of", "2", "greet", "--test", "true", "--models", models)
+        assert (refused.returncode, why in refused.stderr) == (2, True), refused.stderr
+    assert program("sessions").stdout == sessions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -41,6 +42,16 @@ async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None
     assert "x" * 100 not in overview.content
     assert {"python3", "sh"} <= set(overview.programs)
     assert "milk" in str(bench.llm.requests[3])
+
+
+async def test_it_sees_a_workspace_that_a_repository_around_it_ignores(bench: Bench) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=bench.workspace.parent, check=True)
+    (bench.workspace.parent / ".gitignore").write_text(f"{bench.workspace.name}/\n")
+    (bench.workspace / "a b.txt").write_text("milk\n")
+    session = await bench.session([answer("new"), act("finish", message="x"), answer("new")], capabilities=SMALL)
+    await session.run("Make a file.")
+    (overview,) = [event for event in bench.events if isinstance(event, WorkspaceOverviewObservation)]
+    assert overview.paths == ("a b.txt",)
 
 
 async def test_a_large_model_with_tool_calls_looks_itself(bench: Bench) -> None:

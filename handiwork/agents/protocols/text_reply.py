@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from handiwork.agents.base import MalformedReplyError
@@ -24,9 +24,11 @@ QUOTES = frozenset({"text", "txt", "output", "plaintext", "console", "log"})
 """Words after the fence of blocks that only quote something."""
 
 NO_TOOL = (
-    "Nothing was done: a block of your reply begins with ```{word}, which is no tool. To write a file, begin the block "
-    "with ```write PATH and put all of the file's text into it. Write every block of your reply again."
+    "Nothing was done: a block of your reply begins with ```{word}, which is no tool.{advice} Write every block of your "
+    "reply again."
 )
+
+WRITE = " To write a file, begin the block with ```write PATH and put all of the file's text into it."
 
 PLACEHOLDER = (
     "Nothing was done: {word} in the form of a block stands for the {name} itself. Write the block again with it."
@@ -98,7 +100,8 @@ class TextProtocol:
                 found += _block_calls(_meant(tool, body, tools), head, body)
         reply = None if found else calls_in(content, tools)
         if other and reply is None:
-            raise MalformedReplyError(NO_TOOL.format(word=other))
+            advice = WRITE if "write" in by_name else f" The tools are {', '.join(by_name)}."
+            raise MalformedReplyError(NO_TOOL.format(word=other, advice=advice))
         if found:
             return ModelReply("\n".join(prose).strip(), tuple(found))
         return reply or ModelReply(content)
@@ -256,7 +259,7 @@ def _meant(tool: ActionTool, body: str, tools: Sequence[ActionTool]) -> ActionTo
 def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
     arguments = _head_arguments(tool, head)
     _check_placeholders(tool, arguments, body)
-    if tool.body is None or (body.lstrip().startswith("{") and _is_object(body, tool.tool)):
+    if tool.body is None or (body.lstrip().startswith("{") and _is_object(body, tool, arguments)):
         arguments |= _object(body) if body.strip() else {}
         yield _call(tool, arguments)
     elif isinstance(tool.body, str):
@@ -304,14 +307,17 @@ def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
     return arguments
 
 
-def _is_object(body: str, tool: Tool) -> bool:
-    """Return whether the body is a JSON object of the tool's arguments, instead of the text of one."""
+def _is_object(body: str, tool: ActionTool, given: Collection[str]) -> bool:
+    """Return whether the body is a JSON object of the tool's arguments, instead of the text of one.
+
+    Those that are ``given`` stand after the tool's name: an object that has them again is a text.
+    """
     try:
         value = parse(body)
     except ValueError:
         return False
     names = set(cast("dict[str, Any]", value)) if isinstance(value, dict) else set[str]()
-    return bool(names) and names <= set(tool.parameters["properties"])
+    return bool(names) and names <= set(tool.tool.parameters["properties"]) - set(given)
 
 
 def _object(body: str) -> dict[str, Any]:

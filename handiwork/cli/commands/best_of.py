@@ -48,6 +48,8 @@ def best_of(
     if not task.strip() or not test.strip():
         raise SettingsError("the task or --test is empty: describe the task, and name the command that tests it")
     names = [name.strip() for name in models.split(",") if name.strip()]
+    if models and not names:
+        raise SettingsError("--models names no model: write their names with commas in between")
     all_settings = [load({**flags, "model": name}) for name in names] or [load(flags)]
     config = SessionConfig.of(all_settings[0], workspace).model_copy(update={"temperature": temperature})
     models_and_urls = [(model_name(settings.model), settings.base_url) for settings in all_settings]

@@ -18,6 +18,7 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation
 from handiwork.events.record import Limits
+from handiwork.llm.create import create as create_llm
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
@@ -100,6 +101,8 @@ async def run_attempts(
     config = request.config
     if config.files(data).history is None:
         raise SessionError("attempts need copies of the files: work in a sandbox, and not in place")
+    for model, base_url in request.models:
+        create_llm(model, base_url)  # an attempt that cannot begin would end the others
     session = await create(store, data, config, lambda _: None, request.task.strip().split("\n")[0][:TITLE])
     try:
         await begin(data, session)
