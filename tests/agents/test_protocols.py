@@ -297,10 +297,10 @@ class TestText:
         assert run.command == "python3 app.py"
 
     def test_a_block_that_names_no_tool_is_answered_with_the_tools_that_there_are(self) -> None:
-        with pytest.raises(MalformedReplyError, match="```python, which is no tool. To write a file"):
+        with pytest.raises(MalformedReplyError, match=r"```python, which is no tool\. To write a file"):
             self.acts("```python\nprint(1)\n```")
         few = [tool for tool in TOOLS if tool.name in ("ipython", "finish")]
-        with pytest.raises(MalformedReplyError, match="which is no tool. The tools are ipython, finish. Write"):
+        with pytest.raises(MalformedReplyError, match=r"which is no tool\. The tools are ipython, finish\. Write"):
             read(TEXT, Completion("```python\nprint(1)\n```"), few)
 
     def test_a_file_of_json_is_no_arguments(self) -> None:

@@ -256,6 +256,10 @@ def test_control_sequences_are_taken_out(hostile: str, harmless: str) -> None:
     assert plain(hostile) == harmless
 
 
+def test_beginnings_of_sequences_without_an_end_take_no_quadratic_time() -> None:
+    assert plain("\x9d" * 300_000) == "\\x9d" * 300_000
+
+
 def spent(*calls: tuple[float | None, CostSource]) -> State:
     state = State()
     for number, (amount, source) in enumerate(calls, 1):

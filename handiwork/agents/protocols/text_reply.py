@@ -24,8 +24,8 @@ QUOTES = frozenset({"text", "txt", "output", "plaintext", "console", "log"})
 """Words after the fence of blocks that only quote something."""
 
 NO_TOOL = (
-    "Nothing was done: a block of your reply begins with ```{word}, which is no tool.{advice} Write every block of your "
-    "reply again."
+    "Nothing was done: a block of your reply begins with ```{word}, which is no tool.{advice} Write every block of "
+    "your reply again."
 )
 
 WRITE = " To write a file, begin the block with ```write PATH and put all of the file's text into it."

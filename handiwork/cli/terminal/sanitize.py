@@ -13,7 +13,7 @@ _COLOURED_END = re.compile(r"\r((?:\x1b\[[0-9;]*m)*\n)")
 _COLOURED_OVERWRITTEN = re.compile(r"^[^\n]*\r(?=(?:\x1b\[[0-9;]*m)*(?:[^\n\r\x1b]|\x1b(?!\[[0-9;]*m)))", re.MULTILINE)
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and the like: titles
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"  # OSC, titles
     r"|\x1b[ -/]*[0-~]"
     r"|\x1b"  # alone: what is left after a removal must not become a sequence
 )

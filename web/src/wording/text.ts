@@ -6,7 +6,7 @@ const UNSEEN =
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff\u{e0000}-\u{e01ef}]/gu;
 // CSI (colours, cursor), OSC and similar (titles), two-character escapes.
 export const ESCAPE =
-  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]/g;
+  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]/g;
 export const COLOUR = /\x1b\[[\d;:]*m/g;
 // From the beginning of a line, or it takes time that is quadratic in the length of a line.
 const OVERWRITTEN = /(?<![^\n])[^\n]*\r(?=[^\n\r])/g;
