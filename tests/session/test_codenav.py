@@ -135,7 +135,9 @@ def test_the_response_has_output_variables_and_faults(shop: Path) -> None:
     assert changed == "STDOUT:\n{'tea': 3}\n\nNEW AND CHANGED VARIABLES:\ncart = Ann's cart: {'tea': 3}"
     output, error, checks = faulty.split("\n\nEXECUTION ERROR:\n")[0], faulty, faulty.split("STATIC CHECKS:\n")[1]
     assert output == "STDOUT:\nbefore"
-    assert "AttributeError: 'Cart' object has no attribute 'total'" in error
+    assert (
+        "AttributeError: 'Cart' object has no attribute 'total'\nThe object Cart has: add_item, items, owner" in error
+    )
     assert checks == "line 3: undefined name 'misspelt'"
     assert broken.startswith("EXECUTION ERROR:\n")
     assert "SyntaxError" in broken
@@ -144,6 +146,20 @@ def test_the_response_has_output_variables_and_faults(shop: Path) -> None:
     assert cut.endswith("... (4890 characters)")
     assert len(cut) < 3_000
     assert gone.endswith("NEW AND CHANGED VARIABLES:\nother is deleted")
+
+
+def test_an_error_about_a_missing_name_comes_with_those_that_there_are(shop: Path) -> None:
+    attribute, imported, other, again = run_code(
+        shop,
+        "import shop.tax\nshop.tax.get_tax(1)",
+        "from shop.tax import get_tax",
+        "1 / 0",
+        "print(1)",
+    )
+    for response in (attribute, imported):
+        assert "The module shop.tax has: RATE, value_added_tax" in response
+    for response in (other, again):
+        assert " has: " not in response
 
 
 @pytest.mark.slow

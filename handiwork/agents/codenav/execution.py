@@ -38,12 +38,13 @@ class RunCodeAction(IPythonRunCellAction):
         result = await run(IPythonRunCellAction(code=self.code, timeout=self.timeout))
         if not isinstance(result, IPythonRunCellObservation):
             return result
-        changes = await run(_report({})) if result.status == "done" else None
+        report = await run(_report({})) if result.status == "done" else None
+        names, _, changes = _printed(report).partition("\n")
         return RunCodeObservation(
             code=self.code,
             images=result.images,
             error=result.error,
-            content=_response(result, self.timeout or 0.0, _printed(faults), _printed(changes)),
+            content=_response(result, self.timeout or 0.0, _printed(faults), names, changes),
         )
 
 
@@ -73,18 +74,18 @@ def _report(request: dict[str, object]) -> IPythonRunCellAction:
 def _printed(observation: Observation | None) -> str:
     """Return the output of a report, "" if it failed: the code's own output tells why."""
     if isinstance(observation, IPythonRunCellObservation) and observation.error is None:
-        return observation.text.strip()
+        return observation.text.rstrip()
     return ""
 
 
-def _response(result: IPythonRunCellObservation, seconds: float, faults: str, changes: str) -> str:
+def _response(result: IPythonRunCellObservation, seconds: float, faults: str, names: str, changes: str) -> str:
     output, error = result.text.rstrip(), ""
     if result.error is not None:
         head, line, tail = f"\n{output}".rpartition(f"\n{_TRACEBACK}")
         output, error = (head.strip("\n"), tail) if line else ("", output)
     parts = [f"{STDOUT_HEADING}{shorten(output, STDOUT)}"] if output else []
     if error:
-        parts.append(f"EXECUTION ERROR:\n{shorten(error, ERROR)}")
+        parts.append("\n".join(filter(None, [f"EXECUTION ERROR:\n{shorten(error, ERROR)}", names])))
     if result.status in _STATUS:
         parts.append(f"EXECUTION ERROR:\n{_STATUS[result.status].format(seconds=seconds)}")
     if not parts:

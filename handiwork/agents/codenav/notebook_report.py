@@ -1,4 +1,4 @@
-"""Runs in the sandbox's notebook before and after each cell: prints the cell's faults, then the variables it changed.
+"""Runs in the sandbox's notebook before and after each cell: prints the cell's faults, then what it changed.
 
 The agent sends this file as the text of a cell, with SHELL, the notebook's IPython, and REQUEST: {"code": TEXT,
 "folders": [PATH]} before the cell and {} after it. It leaves no name among the notebook's variables, imports only the
@@ -27,8 +27,8 @@ from typing import Any
 SHELL: Any = globals().get("SHELL")
 REQUEST: dict[str, Any] = globals().get("REQUEST", {})
 
-VALUE, SHOWN, PROBLEMS = 500, 14, 10
-"""Characters of a variable's value, and numbers of variables and of faults that are printed."""
+VALUE, SHOWN, PROBLEMS, NAMES = 500, 14, 10, 40
+"""Characters of a variable's value, and numbers of variables, of faults and of names that are printed."""
 TYPES_TIMEOUT = 30.0
 """Seconds of a check of types."""
 
@@ -101,13 +101,32 @@ def type_faults(earlier: str, source: str) -> Iterator[tuple[int, str]]:
             yield int(match[1]) - before, match[2]
 
 
+def names_to_choose(error: Any) -> str:
+    """Return the public names of the object or module in which the code has looked for one that it has not; "" if none.
+
+    Before Python 3.10 an AttributeError has no object.
+    """
+    if isinstance(error, ImportError):
+        holder, kind = sys.modules.get(error.name or ""), "module"
+        label = error.name
+    elif isinstance(error, AttributeError):
+        holder = getattr(error, "obj", None)
+        kind = "module" if isinstance(holder, types.ModuleType) else "object"
+        label = holder.__name__ if isinstance(holder, types.ModuleType) else type(holder).__name__
+    else:
+        holder, kind, label = None, "", ""
+    names = [] if holder is None else [name for name in dir(holder) if not name.startswith("_")]
+    more = ", ..." if names[NAMES:] else ""
+    return f"The {kind} {label} has: {', '.join(names[:NAMES])}{more}" if names else ""
+
+
 def begin(code: str, folders: list[str]) -> None:
     """Print the faults of the cell that is about to run; remember the variables as they are."""
     if not hasattr(SHELL, "codenav_roots"):
         SHELL.codenav_roots = list(dict.fromkeys(import_roots(folders)))
         SHELL.codenav_cells = ""
         sys.path[:0] = [root for root in SHELL.codenav_roots if root not in sys.path]
-    SHELL.codenav_values = values()
+    SHELL.codenav_values, SHELL.codenav_error = values(), getattr(sys, "last_value", None)
     source = SHELL.transform_cell(code)
     try:
         ast.parse(source)
@@ -120,7 +139,9 @@ def begin(code: str, folders: list[str]) -> None:
 
 
 def end() -> None:
-    """Print the variables that are new, gone, or whose text has changed."""
+    """Print a line of names if the cell asked for a missing one, then the variables that are new, gone or changed."""
+    error = getattr(sys, "last_value", None)
+    print("" if error is getattr(SHELL, "codenav_error", None) else names_to_choose(error))
     before, after = getattr(SHELL, "codenav_values", {}), values()
     changed = [name for name in after if before.get(name) != after[name]]
     for name in changed[:SHOWN]:
