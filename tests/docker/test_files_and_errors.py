@@ -47,6 +47,20 @@ async def test_where_root_works_on_anothers_files_they_stay_theirs(in_docker: Bo
         assert (in_docker.project / path).stat().st_uid == NOBODY
 
 
+@pytest.mark.needs_root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has files that another user cannot remove")
+async def test_after_a_deletion_the_session_s_folder_can_be_removed_by_its_user(
+    in_docker: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = in_docker.make()
+    await sandbox.start()
+    await output(sandbox, "rm README")
+    monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
+    await sandbox.close()
+    (layers,) = in_docker.session_dir.glob("overlay/work")
+    assert list(layers.iterdir()) == []
+
+
 async def test_in_place_the_repository_is_read_and_what_the_agent_changes_in_it_is_kept_apart(in_docker: Box) -> None:
     before = git(in_docker.project, "config", "--list", "--local")
     sandbox = in_docker.in_place()

@@ -117,11 +117,11 @@ async def remove(*containers: str) -> None:
     await run("rm", "--force", "--volumes", *containers)
 
 
-async def empty(folder: Path, image: str) -> None:
-    """Remove all in a folder as root, in a container of the image; what cannot be removed stays."""
-    mounts = (f"src={bundle.bundle_root()},dst={bundle.PREFIX},readonly=true", f"src={folder},dst=/mnt")
+async def remove_folder(folder: Path, image: str) -> None:
+    """Remove a folder as root, in a container of the image; what cannot be removed stays."""
+    mounts = (f"src={bundle.bundle_root()},dst={bundle.PREFIX},readonly=true", f"src={folder.parent},dst=/mnt")
     options = (*HARDENED, "--cap-add=DAC_OVERRIDE", "--user=0:0", *(f"--mount=type=bind,{mount}" for mount in mounts))
-    program = (f"--entrypoint={bundle.PREFIX}/bin/busybox", image, "find", "/mnt", "-mindepth", "1", "-delete")
+    program = (f"--entrypoint={bundle.PREFIX}/bin/busybox", image, "rm", "-rf", f"/mnt/{folder.name}")
     await run("run", "--rm", "--pull=never", "--read-only", f"--label={OWNER}={owner()}", *options, *program)
 
 

@@ -335,7 +335,7 @@ class DockerSandbox(ServedSandbox):
             except OSError:
                 # After a deletion it has root's entries in it.
                 if os.geteuid() != 0:
-                    await docker_cli.empty(layers / "work", self._image)
+                    await docker_cli.remove_folder(layers / "work/work", self._image)
 
     def _record_image(self, image_id: str) -> None:
         """Record the image's id, and report if the name means another image than before."""
