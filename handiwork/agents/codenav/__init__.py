@@ -110,9 +110,9 @@ class CodeNavAgent(Agent[CodeNavNotes]):
             return first
         action = await self._ask(state, inputs)
         for temperature in RETRY_TEMPERATURES if is_small(self.llm.capabilities) else ():
-            if not _repeats(state, action):
+            if not (repeated := _repeated(state, action)):
                 break
-            action = await self._ask(state, inputs, temperature)
+            action = await self._ask(state, inputs, temperature, without=repeated)
         if is_small(self.llm.capabilities) and _lacks_result(state, action):
             raise MalformedReplyError(INVALID.format(NO_RESULT))
         action = self._completed(action, state, inputs)
@@ -165,9 +165,15 @@ class CodeNavAgent(Agent[CodeNavNotes]):
         written = {key: docstrings[key] for key in missing if 0 < len(docstrings[key]) <= LONGEST_DOCSTRING}
         return RememberDocstringsAction(docstrings=written)
 
-    async def _ask(self, state: State[CodeNavNotes], inputs: CodeNavInputs, temperature: float | None = None) -> Action:
-        """Return the model's action. Raises MalformedReplyError with the rule that the reply breaks."""
+    async def _ask(
+        self, state: State[CodeNavNotes], inputs: CodeNavInputs, temperature: float | None = None, *, without: str = ""
+    ) -> Action:
+        """Return the model's action. Raises MalformedReplyError with the rule that the reply breaks.
+
+        A server that binds replies offers no action of the type ``without``.
+        """
         tools = TOOLS if inputs.mode == "code-use" else tuple(tool for tool in TOOLS if tool.name != "search")
+        offered = [tool for tool in tools if tool.name != without]
         notes, network = state.data, tuple(state.totals.network)
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
@@ -190,7 +196,10 @@ class CodeNavAgent(Agent[CodeNavNotes]):
             yield Message.text("system", text)
 
         try:
-            actions = await ask(self.llm, _view(state), self._cache, prompt, tools, temperature, choose=choose_protocol)
+            view = _view(state)
+            actions = await ask(
+                self.llm, view, self._cache, prompt, tools, temperature, offered=offered, choose=choose_protocol
+            )
             if len(actions) != 1:
                 raise MalformedReplyError(f"A reply has exactly one action, and yours has {len(actions)}.")
             if isinstance(actions[0], MessageAction):
@@ -226,19 +235,20 @@ class CodeNavAgent(Agent[CodeNavNotes]):
                 return action
 
 
-def _repeats(state: State[CodeNavNotes], action: Action) -> bool:
-    """Return whether the action runs the code again that was run last, or searches again for nothing."""
+def _repeated(state: State[CodeNavNotes], action: Action) -> str:
+    """Return the type of an action that repeats the last one, and could only have the same response; "" otherwise."""
     last, observation = state.history[-1]
-    if isinstance(action, RunCodeAction):
-        return isinstance(last, RunCodeAction) and last.code == action.code
     # The same query again shows the next best blocks.
     found = isinstance(observation, RetrieveObservation) and any(one.best or one.further for one in observation.results)
-    return (
-        isinstance(action, RetrieveAction)
-        and isinstance(last, RetrieveAction)
-        and last.query == action.query
-        and not found
-    )
+    match action, last:
+        case (RunCodeAction(code=code), RunCodeAction(code=before)) if code == before:
+            return "code"
+        case (SummarizeCodeAction(code=code), SummarizeCodeAction(code=before)) if code == before:
+            return "code_summary"
+        case (RetrieveAction(query=query), RetrieveAction(query=before)) if query == before and not found:
+            return "search"
+        case _:
+            return ""
 
 
 def _lacks_result(state: State[CodeNavNotes], action: Action) -> bool:

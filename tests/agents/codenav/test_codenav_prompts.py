@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,7 +39,7 @@ from handiwork.events.code_memory import (
 from handiwork.events.observation import CodeBlock
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.llm.types import Capabilities
+from handiwork.llm.types import Capabilities, Message
 from tests.agents.states import check_golden, shown, state_of, task
 
 Reply = Mapping[str, Any]
@@ -310,6 +310,25 @@ async def test_a_model_with_a_small_window_is_asked_again_instead_of_running_the
     action = await CodeNavAgent(llm).step(state)
     assert isinstance(action, RunCodeAction)
     assert action.code == code
+
+
+async def test_a_summary_that_a_small_model_keeps_again_is_not_offered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forms: list[object] = []
+    complete = ScriptedLLM.complete
+
+    async def keeping(self: ScriptedLLM, messages: Sequence[Message], tools: object, form: object, **more: Any) -> Any:
+        forms.append(form)
+        return await complete(self, messages, **more)
+
+    monkeypatch.setattr(ScriptedLLM, "complete", keeping)
+    kept = written("xml", "I keep it.", "code_summary", RAN.code)
+    replies = [*[""] * 3, kept, written("xml", "The tax is 19.0.", "done", "True")]
+    capabilities = Capabilities(tools=False, schema=False, grammar=True, protocol="text", window=8_192)
+    steps = await CodeNavAgent(ScriptedLLM(replies, capabilities=capabilities)).step(episode("xml"))
+    assert isinstance(cast("list[Action]", steps)[-1], AgentFinishAction)
+    assert ['"code_summary"' in str(form) for form in forms] == [True, False]
 
 
 async def test_a_small_model_is_asked_once_for_the_result_in_its_answer() -> None:
