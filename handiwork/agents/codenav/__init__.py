@@ -253,7 +253,7 @@ def _repeated(state: State[CodeNavNotes], action: Action) -> str:
 
 def _lacks_result(state: State[CodeNavNotes], action: Action) -> bool:
     """Return whether an end does not name the last line that code has printed; False after one such response."""
-    told = any(isinstance(a, MessageAction) and NO_RESULT in a.content for a, _ in state.history)
+    told = any(observation is not None and NO_RESULT in observation.content for _, observation in state.history)
     runs = [o for _, o in state.history if isinstance(o, RunCodeObservation) and o.error is None]
     if told or not runs or not isinstance(action, AgentFinishAction):
         return False

@@ -32,7 +32,7 @@ The content of the action, as it is: no escapes, no fences.
 _CONTENT = re.compile(r"<content>(?:(.*)</content>|(.*))", re.DOTALL)
 _SECOND = re.compile(r"</content>.*<type>.*</type>.*<content>", re.DOTALL)
 _CDATA = re.compile(r"<!\[CDATA\[(.*)\]\]>", re.DOTALL)
-_FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
+_FENCED = re.compile(r"```\w*\n(.*?)(?:\n```(?:\n.*)?)?", re.DOTALL)
 
 _GRAMMAR = r"""root ::= "<thought>\n" line{1,6} "</thought>\n<type>\n" type "\n</type>\n<content>\n" body* "</content>"
 line ::= [^<\n] [^\n]{0,300} "\n"
@@ -117,7 +117,7 @@ def _types(tools: Sequence[ActionTool]) -> str:
 
 
 def _plain(content: str) -> str:
-    """Return the content without the wrapping that models add: blank lines, CDATA, a fence."""
+    """Return the content without what models wrap it in: blank lines, CDATA, a fence with words after it."""
     text = content.strip("\n").rstrip()
     for pattern in (_CDATA, _FENCED):
         if match := pattern.fullmatch(text.strip()):

@@ -24,7 +24,7 @@ from handiwork.agents.codenav.retrieval import (
 from handiwork.agents.codenav.settings import CodeNavSettingsError
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, AgentThinkAction
 from handiwork.events.base import Action, Event
 from handiwork.events.code_memory import (
     CodeEpisode,
@@ -36,7 +36,7 @@ from handiwork.events.code_memory import (
     SummarizeCodeAction,
     UsefulBlock,
 )
-from handiwork.events.observation import CodeBlock
+from handiwork.events.observation import CodeBlock, ErrorObservation
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities, Message
@@ -336,9 +336,10 @@ async def test_a_small_model_is_asked_once_for_the_result_in_its_answer() -> Non
     state, replies = episode("xml"), [*[""] * 3, written("xml", "It is solved.", "done", "True")]
     with pytest.raises(MalformedReplyError, match="does not say the result") as error:
         await CodeNavAgent(ScriptedLLM(replies, capabilities=capabilities)).step(state)
-    state.history = [*state.history, (MessageAction(content=str(error.value), source="environment"), None)]
+    told = ErrorObservation(content=str(error.value), error_id="malformed")
+    state.history = [*state.history, (AgentThinkAction(), told)]
     steps = await CodeNavAgent(ScriptedLLM(replies, capabilities=capabilities)).step(state)
     assert isinstance(cast("list[Action]", steps)[-1], AgentFinishAction)
-    told = [*[""] * 3, written("xml", "The tax is 19.0.", "done", "True")]
-    steps = await CodeNavAgent(ScriptedLLM(told, capabilities=capabilities)).step(episode("xml"))
+    answered = [*[""] * 3, written("xml", "The tax is 19.0.", "done", "True")]
+    steps = await CodeNavAgent(ScriptedLLM(answered, capabilities=capabilities)).step(episode("xml"))
     assert isinstance(cast("list[Action]", steps)[-1], AgentFinishAction)
