@@ -315,8 +315,12 @@ class TestText:
         (write,) = self.acts('```write "plan b.txt"\nb\n```')
         assert isinstance(write, FileWriteAction)
         assert write.path == "plan b.txt"
-        with pytest.raises(MalformedReplyError, match="Write a path with spaces in quotes"):
-            self.acts("```write plan b.txt\nb\n```")
+        for path in ("plan b.txt", "my notes/plan b.txt", "a.b c/d"):
+            with pytest.raises(MalformedReplyError, match="Write a path with spaces in quotes"):
+                self.acts(f"```write {path}\nb\n```")
+        (write,) = self.acts("```write a.py (new)\nb\n```")
+        assert isinstance(write, FileWriteAction)
+        assert write.path == "a.py"
 
     def test_an_edit_is_a_search_and_its_replacement(self) -> None:
         block = "```edit a.py\n<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n```"

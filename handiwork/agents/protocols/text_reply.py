@@ -302,9 +302,14 @@ def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
         elif remaining:
             argument = remaining.pop(0)
             arguments[argument] = typed(properties[argument], word)
-        elif tool.body is not None and "path" in arguments:
+        elif tool.body is not None and "path" in arguments and not _is_remark(word, str(arguments["path"])):
             raise MalformedReplyError(SPACES.format(name=tool.name, head=head))
     return arguments
+
+
+def _is_remark(word: str, path: str) -> bool:
+    """Return whether a word after a path is a remark, like "(new)", and no part of a path with spaces."""
+    return "." in path and not {".", "/"} & set(word)
 
 
 def _is_object(body: str, tool: ActionTool, given: Collection[str]) -> bool:

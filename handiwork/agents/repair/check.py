@@ -57,10 +57,12 @@ _BASH = re.compile(r"#!.*\bbash\b")
 _SAYS_NOTHING = re.compile(
     r"^(?:/\S*/)?(?:ba|da)?sh: (?:line )?(?:\d+: )?[\w.+-]+: (?:command )?not found$"
     r"|^make(?:\[\d+\])?: [\w.+-]+: No such file or directory$|^\S*python[\d.]*: No module named "
-    r"|^no tests ran in |^NO TESTS RAN$",
+    r"|^(?:=+ )?no tests ran in |^NO TESTS RAN$",
     re.MULTILINE,
 )
-"""What a runner prints without its own program, or without tests; the message of a script has the script's name."""
+"""What a runner prints at its end without its own program, or without tests; a script's message has its own name."""
+_END = 4
+"""Lines at the end of an output."""
 _PLACEHOLDER = re.compile(r"(?<!\S)(?:[A-Z][A-Z_]+|<[^>]*>|\[[^\]]*\])(?!\S)|\.\.\.")
 _TEST_CASE = re.compile(r"^[ \t]*class \w+\([^)]*TestCase\b", re.MULTILINE)
 _PYTEST = re.compile(r"^[ \t]*(?:import|from) pytest\b|^(?:async )?def test|^class Test\w*:", re.MULTILINE)
@@ -124,7 +126,7 @@ def is_missing(check: str, output: str) -> bool:
     """True if the check failed because a program is not installed or there are no tests, as its output says."""
     program = "|".join(map(re.escape, programs(check)))
     own = rf"(?:^|[\s:])(?:{program}): (?:command )?not found|No module named '?(?:{program})\b"
-    return bool(re.search(own, output) or _SAYS_NOTHING.search(output))
+    return bool(re.search(own, output) or _SAYS_NOTHING.search("\n".join(output.rstrip().splitlines()[-_END:])))
 
 
 def is_test(path: str) -> bool:
