@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.apply.journal import ApplyJournal, Identity
-from handiwork.workspace.apply.replacement import Content, Replacement, file_identity, replace_files
+from handiwork.workspace.apply.journal import ApplyJournal
+from handiwork.workspace.apply.replacement import Content, Replacement, Version, replace_files, version_of
 from handiwork.workspace.apply.undo import KeptState, kept_for_undo, states_left
 from handiwork.workspace.changes import Change, Side, same_content, side_at
 from handiwork.workspace.files.names import quoted
@@ -140,7 +140,7 @@ class _Plan:
         self.git_dirs = git_dirs
         self.resolutions = resolutions
         self.left = left
-        self.seen: dict[str, Identity | None] = {}
+        self.seen: dict[str, Version | None] = {}
         self.replacements: list[Replacement] = []
         self.unchanged: list[str] = []
         self.warnings: list[str] = []
@@ -170,7 +170,7 @@ class _Plan:
         elif reason := self.obstacle(path, theirs, deleted):
             self.conflict(path, reason, None, theirs, can_take=False)
         else:
-            self.seen[path] = file_identity(look(self.target, path))  # before its content is read
+            self.seen[path] = version_of(look(self.target, path))  # before its content is read
             mine = side_at(self.target, path)
             as_left = path in self.left and KeptState.of(mine) == self.left[path]
             self.decide(path, mine if as_left else base, mine, theirs)

@@ -18,6 +18,10 @@ from handiwork.workspace.files.names import quoted
 from handiwork.workspace.files.safe_open import look, look_at, parent_beneath, parts_of, walk
 
 
+Version = tuple[int, int]
+"""Size and modification time of a file; a file system may give it another inode when it is moved."""
+
+
 @dataclass(frozen=True)
 class Content:
     """A file or link to write: ``source`` has the bytes, ``mode`` the permission bits.
@@ -44,13 +48,14 @@ def replace_files(
     replacements: Sequence[Replacement],
     prune: Collection[str] | None = None,
     attributes: Mapping[str, Attributes] | None = None,
-    seen: Mapping[str, Identity | None] | None = None,
+    seen: Mapping[str, Version | None] | None = None,
 ) -> None:
     """Write and delete files below the journal's directory, following no symbolic link.
 
     Writes every new file to the staging folder, moves them into place, and removes the directories of ``prune`` left
     empty; None means all. A directory that it creates gets its ``attributes``, if there are any. Raises WorkspaceError
-    if a file cannot be written; closing the journal then undoes the moves already made.
+    if a file cannot be written, or is no longer as it was ``seen``; closing the journal then undoes the moves already
+    made.
     """
     if not replacements:
         return
@@ -66,9 +71,9 @@ def replace_files(
         raise not_written(location, error) from error
 
 
-def file_identity(status: os.stat_result | None) -> Identity | None:
-    """Return the identity of a file or link; None if there is none, or a directory."""
-    return identity(status) if status and not stat.S_ISDIR(status.st_mode) else None
+def version_of(status: os.stat_result | None) -> Version | None:
+    """Return the version of a file or link; None if there is none, or a directory."""
+    return (status.st_size, status.st_mtime_ns) if status and not stat.S_ISDIR(status.st_mode) else None
 
 
 def not_written(place: str | Path, error: OSError) -> WorkspaceError:
@@ -89,7 +94,7 @@ class _Exchange:
         self.root = journal.root
         self.staging = journal.begin()
 
-    def run(self, replacements: Sequence[Replacement], seen: Mapping[str, Identity | None]) -> None:
+    def run(self, replacements: Sequence[Replacement], seen: Mapping[str, Version | None]) -> None:
         steps: list[Step] = []
         for number, step in enumerate(replacements):
             staged = self.stage(f"new{number}", step.path, step.new) if step.new else None
@@ -113,7 +118,7 @@ class _Exchange:
         edited = [
             step.path
             for number, step in enumerate(steps)
-            if step.path in seen and file_identity(look_at(self.staging, f"old{number}")) != seen[step.path]
+            if step.path in seen and version_of(look_at(self.staging, f"old{number}")) != seen[step.path]
         ]
         if edited:
             names = ", ".join(map(quoted, edited))

@@ -20,10 +20,10 @@ from handiwork.workspace.apply.journal import ApplyJournal, Attributes, parse_at
 from handiwork.workspace.apply.replacement import (
     Content,
     Replacement,
-    file_identity,
     not_written,
     removable,
     replace_files,
+    version_of,
 )
 from handiwork.workspace.changes import Change, Side, side_at
 from handiwork.workspace.files.copy import copy_data
@@ -131,7 +131,7 @@ def undo(undo_dir: Path, target: Path) -> Undone:
         kept = _newest(undo_dir, target)
         if kept is None:
             raise NothingToUndoError("there is no apply to undo")
-        seen = {step.path: file_identity(look(target, step.path)) for step in kept.steps}
+        seen = {step.path: version_of(look(target, step.path)) for step in kept.steps}
         if edited := [step.path for step in kept.steps if KeptState.of(side_at(target, step.path)) != step.after]:
             raise EditedSinceError(target, edited)
         replacements = kept.replacements()
