@@ -17,7 +17,6 @@ from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.files.safe_open import look, look_at, parent_beneath, parts_of, walk
 
-
 Version = tuple[int, int]
 """Size and modification time of a file; a file system may give it another inode when it is moved."""
 
