@@ -97,12 +97,13 @@ def prompt_messages(
 ) -> Iterator[Message]:
     """Yield the messages before the conversation; those for a small window are compact, without skills.
 
-    They have a worked example, unless ``example`` is False or the model calls tools. Skills of the platform that need a
+    The compact ones are the same for all folders, so that a local model reads them once. They have a worked example,
+    unless ``example`` is False or the model calls tools. Skills of the platform that need a
     sense that the model's ``capabilities`` lack are left out.
     """
     instructions = protocol.instructions(tools, compact=small)
     native = protocol is NATIVE
-    values = {"workspace": state.workspace, "instructions": instructions, "native": native}
+    values = {"instructions": instructions, "native": native}
     names = {tool.name for tool in tools}
     if small:
         sandbox, network = state.sandbox, state.totals.network
@@ -110,7 +111,7 @@ def prompt_messages(
     else:
         useless = (*(() if capabilities.vision else SEEING), *(() if capabilities.hearing else HEARING))
         lines = [*(skill.line for skill in documentation() if skill.name not in useless), *state.skills]
-        prompt = render("codeact/system", **values, tools=names, skills=lines)
+        prompt = render("codeact/system", **values, tools=names, skills=lines, workspace=state.workspace)
     yield Message.text("system", prompt)
     if small and not native and example:
         yield from worked_example(protocol, tools)
