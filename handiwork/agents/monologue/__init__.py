@@ -90,7 +90,9 @@ class MonologueAgent(Agent):
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             def build(*_: object) -> Iterable[Message]:
                 instructions = protocol.instructions(tools, compact=small)
-                values = {"workspace": state.workspace, "instructions": instructions, "native": protocol is NATIVE}
+                # Without the folder, a local model reads the compact prompt once for all folders.
+                folder = "" if small else state.workspace
+                values = {"workspace": folder, "instructions": instructions, "native": protocol is NATIVE}
                 yield Message.text("system", render("monologue/system", **values))
                 if small and protocol is not NATIVE:
                     yield from worked_example(protocol, tools)
