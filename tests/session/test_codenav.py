@@ -146,17 +146,24 @@ def test_the_response_has_output_variables_and_faults(shop: Path) -> None:
     assert gone.endswith("NEW AND CHANGED VARIABLES:\nother is deleted")
 
 
-def test_an_error_about_a_missing_name_comes_with_those_that_there_are(shop: Path) -> None:
-    attribute, imported, other, again = run_code(
+def test_an_error_about_a_name_or_an_argument_comes_with_those_that_there_are(shop: Path) -> None:
+    attribute, imported, function, method, kind, other, again = run_code(
         shop,
         "import shop.tax\nshop.tax.get_tax(1)",
         "from shop.tax import get_tax",
+        "shop.tax.value_added_tax(price=1)",
+        "from shop.cart import Cart\nCart('Ann').add_item('tea')",
+        "Cart()",
         "1 / 0",
         "print(1)",
     )
     for response in (attribute, imported):
         assert "The module shop.tax has: RATE, value_added_tax" in response
+    assert "It is called as value_added_tax(net: float, rate: float = 0.19) -> float" in function
+    assert "It is called as Cart.add_item(self, item, price)" in method
+    assert "It is called as Cart(owner). It has: add_item" in kind
     for response in (other, again):
+        assert "It is called" not in response
         assert " has: " not in response
 
 

@@ -15,6 +15,7 @@ import ast
 import contextlib
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -36,6 +37,9 @@ _HARMLESS = {"UnusedImport", "UnusedVariable", "UnusedAnnotation", "RedefinedWhi
 """Messages of pyflakes about names that a later cell may use, and about code that a notebook takes."""
 _HARMLESS_TYPES = "name-defined,no-redef,var-annotated,top-level-await,import-untyped,import-not-found,attr-defined"
 """Errors of mypy that pyflakes finds, that are none in a notebook, or that dynamic attributes cause."""
+
+_CALL = re.compile(r"([\w.]+)\(\) (?:got|missing|takes) ")
+"""The beginning of a message about arguments that do not fit."""
 
 
 def import_roots(folders: list[str]) -> Iterator[str]:
@@ -101,23 +105,42 @@ def type_faults(earlier: str, source: str) -> Iterator[tuple[int, str]]:
             yield int(match[1]) - before, match[2]
 
 
-def names_to_choose(error: Any) -> str:
-    """Return the public names of the object or module in which the code has looked for one that it has not; "" if none.
+def advice(error: Any) -> str:
+    """Return a line about an error of a cell: the names that there are, or how a function is called; "" for others.
 
     Before Python 3.10 an AttributeError has no object.
     """
     if isinstance(error, ImportError):
-        holder, kind = sys.modules.get(error.name or ""), "module"
-        label = error.name
-    elif isinstance(error, AttributeError):
+        return names_of(f"The module {error.name}", sys.modules.get(error.name or ""))
+    if isinstance(error, AttributeError):
         holder = getattr(error, "obj", None)
-        kind = "module" if isinstance(holder, types.ModuleType) else "object"
-        label = holder.__name__ if isinstance(holder, types.ModuleType) else type(holder).__name__
-    else:
-        holder, kind, label = None, "", ""
+        is_module = isinstance(holder, types.ModuleType)
+        return names_of(f"The module {holder.__name__}" if is_module else f"The object {type(holder).__name__}", holder)
+    match = _CALL.match(str(error)) if isinstance(error, TypeError) else None
+    return call_of([part for part in match[1].split(".") if part not in ("__init__", "__new__")]) if match else ""
+
+
+def names_of(label: str, holder: object) -> str:
+    """Return the public names of a module or object, "" for None."""
     names = [] if holder is None else [name for name in dir(holder) if not name.startswith("_")]
     more = ", ..." if names[NAMES:] else ""
-    return f"The {kind} {label} has: {', '.join(names[:NAMES])}{more}" if names else ""
+    return f"{label} has: {', '.join(names[:NAMES])}{more}" if names else ""
+
+
+def call_of(path: list[str]) -> str:
+    """Return how the function or class of this qualified name is called; "" if the notebook does not know it."""
+    folders = tuple(f"{root}{os.sep}" for root in SHELL.codenav_roots)
+    modules = [one for one in list(sys.modules.values()) if (getattr(one, "__file__", None) or "").startswith(folders)]
+    for root in (SHELL.user_ns, *map(vars, modules)):
+        found: Any = root.get(path[0])
+        for part in path[1:]:
+            found = getattr(found, part, None)
+        try:
+            line = f"It is called as {'.'.join(path)}{inspect.signature(found)}"
+        except (TypeError, ValueError):
+            continue  # missing, or written in C
+        return f"{line}. {names_of('It', found)}" if isinstance(found, type) else line
+    return ""
 
 
 def begin(code: str, folders: list[str]) -> None:
@@ -139,9 +162,9 @@ def begin(code: str, folders: list[str]) -> None:
 
 
 def end() -> None:
-    """Print a line of names if the cell asked for a missing one, then the variables that are new, gone or changed."""
+    """Print a line about the cell's error, then the variables that are new, gone or changed."""
     error = getattr(sys, "last_value", None)
-    print("" if error is getattr(SHELL, "codenav_error", None) else names_to_choose(error))
+    print("" if error is getattr(SHELL, "codenav_error", None) else advice(error))
     before, after = getattr(SHELL, "codenav_values", {}), values()
     changed = [name for name in after if before.get(name) != after[name]]
     for name in changed[:SHOWN]:
