@@ -59,6 +59,9 @@ FIRST = (RecallCodeAction, DescribeCodebaseAction)
 OWN = (*FIRST, RememberCodeAction, RecallDocstringsAction, RememberDocstringsAction)
 """The actions of the agent itself, which the model does not see."""
 
+PRINTED = "The code printed:"
+"""Begins what is added to the answer of a small model that does not say the result when it is asked for it, too."""
+
 SOLUTION, REMEMBERED, BLOCKS = 2_000, 500, 20
 """Characters of a task and of its solution, and of a path, and number of blocks that are remembered."""
 
@@ -113,8 +116,10 @@ class CodeNavAgent(Agent[CodeNavNotes]):
             if not (repeated := _repeated(state, action)):
                 break
             action = await self._ask(state, inputs, temperature, without=repeated)
-        if is_small(self.llm.capabilities) and _lacks_result(state, action):
-            raise MalformedReplyError(INVALID.format(NO_RESULT))
+        if is_small(self.llm.capabilities) and (result := _missing_result(state, action)):
+            if not any(observation and NO_RESULT in observation.content for _, observation in state.history):
+                raise MalformedReplyError(INVALID.format(NO_RESULT))
+            action = action.with_fields(thought=f"{action.thought}\n\n{PRINTED}\n{result}".strip())
         action = self._completed(action, state, inputs)
         if isinstance(action, AgentFinishAction) and inputs.mode == "code-use":
             return [RememberCodeAction(episode=_episode(inputs.task, state)), action]
@@ -251,14 +256,13 @@ def _repeated(state: State[CodeNavNotes], action: Action) -> str:
             return ""
 
 
-def _lacks_result(state: State[CodeNavNotes], action: Action) -> bool:
-    """Return whether an end does not name the last line that code has printed; False after one such response."""
-    told = any(observation is not None and NO_RESULT in observation.content for _, observation in state.history)
+def _missing_result(state: State[CodeNavNotes], action: Action) -> str:
+    """Return what the last code has printed, if an end does not name its last line; "" otherwise."""
     runs = [o for _, o in state.history if isinstance(o, RunCodeObservation) and o.error is None]
-    if told or not runs or not isinstance(action, AgentFinishAction):
-        return False
+    if not runs or not isinstance(action, AgentFinishAction):
+        return ""
     printed = printed_by(runs[-1])
-    return bool(printed) and printed.splitlines()[-1].strip() not in _answer(action)
+    return printed if printed and printed.splitlines()[-1].strip() not in _answer(action) else ""
 
 
 def _answer(action: Action) -> str:

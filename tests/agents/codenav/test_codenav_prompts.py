@@ -339,7 +339,9 @@ async def test_a_small_model_is_asked_once_for_the_result_in_its_answer() -> Non
     told = ErrorObservation(content=str(error.value), error_id="malformed")
     state.history = [*state.history, (AgentThinkAction(), told)]
     steps = await CodeNavAgent(ScriptedLLM(replies, capabilities=capabilities)).step(state)
-    assert isinstance(cast("list[Action]", steps)[-1], AgentFinishAction)
+    end = cast("list[Action]", steps)[-1]
+    assert isinstance(end, AgentFinishAction)
+    assert end.outputs["message"] == "It is solved.\n\nThe code printed:\n19.0"
     answered = [*[""] * 3, written("xml", "The tax is 19.0.", "done", "True")]
     steps = await CodeNavAgent(ScriptedLLM(answered, capabilities=capabilities)).step(episode("xml"))
     assert isinstance(cast("list[Action]", steps)[-1], AgentFinishAction)
