@@ -62,14 +62,22 @@ _SAID = (
     "Hello, Ann\nHow are you?\nBye\n[exit code 0]",
 )
 
-_NOTES = """Files:
-notes.txt (2 lines, 34 bytes)
-
-notes.txt:
+_TEXT = """notes.txt:
 ```
 Buy milk, call Anne.
 Mow the lawn.
 ```"""
+_NOTES = f"Files:\nnotes.txt (2 lines, 34 bytes)\n\n{_TEXT}"
+_GREET = f"""Files:
+greet.sh (1 line, 13 bytes)
+notes.txt (2 lines, 34 bytes)
+
+greet.sh:
+```
+echo "Hello"
+```
+
+{_TEXT}"""
 _SUMMARY = (
     "Write a sentence about what is in notes.txt.",
     "notes.txt has two things to do: buy milk and call Anne, and mow the lawn.",
@@ -78,11 +86,10 @@ _COUNT = {
     "bash": {"command": "wc -w notes.txt"},
     "ipython": {"code": 'print(len(open("notes.txt").read().split()))'},
 }
-_FIND = {
-    "bash": {"command": "grep -n Anne notes.txt"},
-    "ipython": {"code": 'print("Anne" in open("notes.txt").read())'},
+_RUN = {
+    "bash": {"command": "sh greet.sh Ann"},
+    "ipython": {"code": 'import subprocess\nsubprocess.run(["sh", "greet.sh", "Ann"])'},
 }
-_FOUND = {"bash": "1:Buy milk, call Anne.", "ipython": "True"}
 _EDIT = {"path": "notes.txt", "old": "call Anne.", "new": "call Ann."}
 
 
@@ -130,7 +137,7 @@ def has_example(tools: Sequence[ActionTool]) -> bool:
 
 
 def _micro_example(tools: Sequence[ActionTool]) -> Iterator[tuple[str, ExampleReply]]:
-    """Yield what is said and replied: an edit; or verdicts by commands; or a text, and an answer by a command.
+    """Yield what is said and replied: an edit; or verdicts on what runs; or a text, and an answer by a command.
 
     Small models do first what the example does first: they answer instead of editing, or do not look before a verdict.
     """
@@ -146,11 +153,12 @@ def _micro_example(tools: Sequence[ActionTool]) -> Iterator[tuple[str, ExampleRe
     assert code is not None
     counts = ("I let a command count them.", code, _COUNT[code])
     if any(spec.get("type") == "boolean" for spec in finish.tool.parameters["properties"].values()):
-        yield f"{_NOTES}\n\nnotes.txt should have nine words.", counts
-        yield "7\n[exit code 0]", ("It counted seven.", "finish", _outputs(finish, "It has seven.", is_true=False))
-        yield "It should name Anne.", ("I look for the name.", code, _FIND[code])
-        found = _outputs(finish, "Line 1 names Anne.", is_true=True)
-        yield f"{_FOUND[code]}\n[exit code 0]", ("It is there.", "finish", found)
+        yield f"{_GREET}\n\ngreet.sh should greet Ann: Hello, Ann.", ("I run it with the name.", code, _RUN[code])
+        wrong = _outputs(finish, "greet.sh prints Hello, without the name.", is_true=False)
+        yield "Hello\n[exit code 0]", ("The name is missing in what it prints.", "finish", wrong)
+        yield "notes.txt should have seven words.", counts
+        right = _outputs(finish, "notes.txt has seven words.", is_true=True)
+        yield "7\n[exit code 0]", ("It has seven.", "finish", right)
         return
     task, text = _SUMMARY
     yield f"{_NOTES}\n\n{task}", ("The file above says it.", "finish", _outputs(finish, text, is_true=True))
