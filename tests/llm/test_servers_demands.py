@@ -37,6 +37,25 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    ("usage", "cache_read", "cost"),
+    [
+        ({"cached_tokens": 12}, 12, None),
+        ({"prompt_cache_hit_tokens": 12}, 12, None),
+        ({"cost": 0.05, "cost_details": {"upstream_inference_cost": 1.0}}, 0, 0.05),
+        ({"cost": 0.05, "is_byok": True, "cost_details": {"upstream_inference_cost": 1.0}}, 0, 1.05),
+        ({"cost": 0, "is_byok": True}, 0, 0.0),
+    ],
+)
+async def test_cached_tokens_and_the_cost_of_the_user_s_own_key_are_counted(
+    server: StandIn, chat: Make, usage: dict[str, object], cache_read: int, cost: float | None
+) -> None:
+    server.planned.append(Stream(text("x", usage={"prompt_tokens": 19, "completion_tokens": 13, **usage})))
+    answer = await chat().complete([ASK])
+    assert (answer.usage.input, answer.usage.cache_read) == (19 - cache_read, cache_read)
+    assert answer.cost_source != "provider" if cost is None else answer.cost == cost
+
+
+@pytest.mark.parametrize(
     "message",
     [
         "unknown variant `image_url`, expected `text`",

@@ -262,15 +262,22 @@ class Assembly:
         return usage_of(
             report.get("prompt_tokens"),
             report.get("completion_tokens"),
-            # The protocol counts cached tokens as prompt tokens too.
-            details.get("cached_tokens") or report.get("prompt_cache_hit_tokens"),
+            # The protocol counts cached tokens as prompt tokens too; DeepSeek and Kimi have fields of their own.
+            details.get("cached_tokens") or report.get("prompt_cache_hit_tokens") or report.get("cached_tokens"),
             details.get("cache_write_tokens"),
         )
 
     @property
     def reported_cost(self) -> float | None:
-        """The cost in USD that the provider reports; None if it does not."""
-        return cost_of(object_of(self._usage).get("cost"))
+        """The cost in USD that the provider reports; None if it does not.
+
+        With a key of the user's own, OpenRouter's cost is its fee alone; the cost of the key is beside it.
+        """
+        report = object_of(self._usage)
+        cost = cost_of(report.get("cost"))
+        if cost is None or report.get("is_byok") is not True:
+            return cost
+        return cost + (cost_of(object_of(report.get("cost_details")).get("upstream_inference_cost")) or 0.0)
 
 
 def _text(value: object) -> str:
