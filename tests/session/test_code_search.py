@@ -60,7 +60,7 @@ def test_a_change_of_the_agent_is_found_at_its_next_search(shop: Path) -> None:
         tool("search_code", query="type: FUNCTION AND tax"),
         tool("bash", command="sed -i s/value_added_tax/sales_tax/ shop/tax.py && rm README.md"),
         tool("search_code", query="name: sales_tax"),
-        tool("search_code", query="name: value_added_tax OR type: DOCUMENTATION"),
+        tool("search_code", query="type: DOCUMENTATION"),
     )
     assert isinstance(first, CodeSearchObservation)
     assert first.total == 1
