@@ -98,7 +98,7 @@ class Delegation:
             case OutputReadAction():
                 return await read_output(self._blobs, action, loop.root.totals.outputs)
             case SummarizeCodeAction():
-                return CodeMemoryObservation(content="The summary is kept. If the task is solved, end it by done.")
+                return CodeMemoryObservation(content="The summary is kept. If the task is solved, end it with done.")
             case RecallCodeAction() | RememberCodeAction() | RecallDocstringsAction() | RememberDocstringsAction():
                 return await asyncio.to_thread(_use_memory, self._memory, action)
             case _:

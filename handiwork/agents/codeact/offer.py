@@ -31,7 +31,7 @@ COMMANDERS = ("bash", "ipython", "browse")
 
 ONLY_ASKED = (
     "Nothing was done: the user has only asked something. `finish` with the answer; code and commands that it shows "
-    "stand inside of its text. If the answer needs a command, run it now."
+    "belong in its text. If the answer needs a command, run it now."
 )
 
 _WORD = re.compile(r"\w+")

@@ -105,8 +105,8 @@ def prompt_messages(
     """Yield the messages before the conversation; those for a small window are compact, without skills.
 
     The compact ones are the same for all folders, so that a local model reads them once. They have a worked example,
-    unless ``example`` is False or the model calls tools. Skills of the platform that need a
-    sense that the model's ``capabilities`` lack are left out.
+    unless ``example`` is False or the model calls tools. Skills of the platform that need a sense that the model's
+    ``capabilities`` lack are left out.
     """
     instructions = protocol.instructions(tools, compact=small)
     native = protocol is NATIVE

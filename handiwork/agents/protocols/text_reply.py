@@ -39,8 +39,7 @@ NO_COMMAND = (
 )
 
 SPACES = (
-    "Nothing was done: after ```{name} there is only the path, which is `{head}` then. Write a path with spaces in "
-    "quotes."
+    "Nothing was done: ```{name} takes one path, and `{head}` is several words. Write a path with spaces in quotes."
 )
 
 _RUNNERS = ("bash", "ipython")

@@ -48,8 +48,8 @@ async def clean(store: Store, data: Path, budget: int) -> Cleaned:
     """Remove the folders, blobs and snapshots that no session of the log needs, and snapshots above ``budget`` bytes.
 
     Other processes may run sessions at the same time. Leftovers of a killed process are removed too, also in
-    directories of in-place sessions. Raises SandboxError if that fails, and WorkspaceError at the end if a folder has
-    files of root, which containers leave that were killed.
+    directories of in-place sessions. Raises SandboxError if that fails, and WorkspaceError at the end if killed
+    containers have left files of root in a folder.
     """
     await asyncio.to_thread(recover, data)
     await asyncio.to_thread(remove_abandoned)
@@ -67,7 +67,7 @@ async def clean(store: Store, data: Path, budget: int) -> Cleaned:
     if refused:
         names = " ".join(refused)
         raise WorkspaceError(
-            f"root owns files of sessions whose container was killed: remove them by sudo rm -r {names}"
+            f"root owns files of sessions whose container was killed: remove them with: sudo rm -r {names}"
         )
     return Cleaned(snapshots, blobs, freed, remaining)
 
