@@ -22,11 +22,16 @@ WRITE = ""
 NOTES = "notes.txt:\n```\n" + "words\n" * 200 + "```"
 
 
-def project(makefile: str, message: str = "Make it work.", programs: tuple[str, ...] = ("make", "sh")) -> State:
+def project(
+    makefile: str,
+    message: str = "Make it work.",
+    programs: tuple[str, ...] = ("make", "sh"),
+    paths: tuple[str, ...] = ("Makefile", "notes.txt"),
+) -> State:
     """Return a session in which the model has written a file, in a sandbox with these programs."""
     content = f"Files:\nMakefile (20 bytes)\n\nMakefile:\n```\n{makefile}\n```\n\n{NOTES}"
     overview = WorkspaceOverviewObservation(
-        content=content, paths=("Makefile", "notes.txt"), files=2, shown=("Makefile",), programs=programs
+        content=content, paths=paths, files=len(paths), shown=("Makefile",), programs=programs
     )
     return state_of(
         task(message),
@@ -112,6 +117,28 @@ async def test_without_network_a_missing_program_comes_with_the_advice_to_go_on_
     llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
     await CodeActAgent(llm).step(state)
     assert ("It is not installed: go by the files" in llm.requests[0][-1].content[0].text) is told
+
+
+@pytest.mark.parametrize(
+    ("cwd", "module", "told"),
+    [
+        ("/home/me/project", "shop", "shop is a module of the workspace: write PYTHONPATH=. before the command."),
+        ("/home/me/project", "prices", "prices is a module of the workspace: write PYTHONPATH=shop before"),
+        ("/home/me/project/shop", "shop.prices", "write PYTHONPATH=/home/me/project before"),
+        ("/home/me/project", "requests", ""),
+    ],
+)
+async def test_after_a_failed_import_the_model_is_told_where_the_module_is(cwd: str, module: str, told: str) -> None:
+    state = project("all:\n\ttrue", paths=("Makefile", "notes.txt", "shop/prices.py", "shop/till.py"))
+    output = f"Traceback (most recent call last):\nModuleNotFoundError: No module named '{module}'"
+    run, failed = ran("python3 shop/till.py", output, 1)
+    state.apply(run.with_fields(id=state.last_id + 1))
+    state.apply(failed.with_fields(id=state.last_id + 1, cause=state.last_id, cwd=cwd))
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    (said,) = [part.text for part in llm.requests[0][-1].content if "ModuleNotFoundError" in part.text]
+    assert told in said
+    assert ("PYTHONPATH" in said) is bool(told)
 
 
 async def test_a_model_that_is_not_guided_gets_no_advice() -> None:

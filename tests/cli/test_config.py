@@ -54,6 +54,11 @@ def test_a_setting_is_set_and_unset_and_the_rest_of_the_file_stays(program: Prog
     assert "HANDIWORK_MAX_COST overrides it" in overridden.stderr
 
 
+def test_unsetting_what_is_not_set_writes_no_file(program: Program) -> None:
+    assert program("config", "max_cost", "--unset").returncode == 0
+    assert not program.settings.exists()
+
+
 def test_a_settings_file_stays_a_link_and_private(program: Program) -> None:
     real = program.settings.parent / "dotfiles.toml"
     real.parent.mkdir(parents=True)

@@ -130,6 +130,7 @@ def test_the_verifier_rejects_an_undone_task(project: Path) -> None:
         ("finish", {"completed": False, "summary": "add(2, 3) is -1."}),
     )
     assert "Make add(2, 3) return 5." in prompt
+    assert outputs_of(result)[0] == "There is no commit to compare the files with.\n"
     assert "AssertionError" in outputs_of(result)[-1]
     (refused,) = [o.content for _, o in result.state.history if isinstance(o, ErrorObservation)]
     assert "completed: Field required" in refused
@@ -278,13 +279,32 @@ def test_the_delegator_gives_up_after_its_rounds(project: Path) -> None:
     assert result.state.outputs["reason"] == "The task is not completed after 3 rounds: It is not."
 
 
-def test_the_delegator_passes_a_question_on_and_rejects_a_failure(project: Path) -> None:
+def test_the_delegator_passes_a_question_on_and_rejects_what_the_coder_gives_up(project: Path) -> None:
     result, _ = run("DelegatorAgent", "Mend it.", project, STUDIED, ("ask", {"question": "Mend what?"}))
     assert result.outcome == "awaiting_user_input"
     assert actions_of(result)[-1] == "say Mend what?"
-    result, _ = run("DelegatorAgent", "Mend it.", project, ("reject", {"reason": "There is no code."}))
+    result, _ = run("DelegatorAgent", "Mend it.", project, STUDIED, ("reject", {"reason": "There is no code."}))
     assert result.outcome == "rejected"
-    assert "StudyRepoForTaskAgent gave up. reason: There is no code." in str(result.state.outputs["reason"])
+    assert "CoderAgent gave up. reason: There is no code." in str(result.state.outputs["reason"])
+
+
+def test_a_study_and_a_verifier_that_give_up_do_not_end_the_delegators_work(project: Path) -> None:
+    result, _ = run(
+        "DelegatorAgent",
+        "Mend add.",
+        project,
+        ("reject", {"reason": "The summary is hard."}),
+        ("finish", {"message": "I changed nothing."}),
+        ("reject", {"reason": "add is as it was."}),
+        EDIT,
+        ("finish", {"message": "It adds now."}),
+        ("finish", {"completed": True, "summary": "It adds."}),
+    )
+    inputs = [action.inputs for action, _ in result.state.history if isinstance(action, AgentDelegateAction)]
+    known = {"task": "Mend add.", "summary": "The summary is hard."}
+    assert inputs[1] == known
+    assert inputs[3] == {**known, "objections": "add is as it was."}
+    assert result.state.outputs == {"message": "It adds now.\n\nVerified: It adds."}
 
 
 def test_the_manager_chooses_among_micro_agents(project: Path) -> None:

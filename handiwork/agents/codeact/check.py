@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from handiwork.agents.repair.check import named_test, programs, runner, runner_files
 from handiwork.agents.state import State
@@ -14,6 +15,7 @@ from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverview
 
 _NOT_FOUND = 127
 _NO_MODULE = re.compile(r"python[\d.]*: No module named ")
+_NO_IMPORT = re.compile(r"^ModuleNotFoundError: No module named '(\w+)", re.MULTILINE)
 _FILE = r"^{}:\n```\n(.*?)^```$"
 
 
@@ -31,9 +33,11 @@ def with_facts(state: State) -> State:
     """Return the state for a prompt.
 
     The overview of the workspace ends with the project's test command, or without network with what is missing for it.
-    Without network a command whose program is missing comes with the advice to go on without it.
+    Without network a command whose program is missing comes with the advice to go on without it. After a failed import
+    of a module of the workspace, the model is told where it is.
     """
-    if overview_of(state) is None:  # the model is not guided
+    overview = overview_of(state)
+    if overview is None:  # the model is not guided
         return state
     network = state.totals.network
     history: list[tuple[Action, Observation | None]] = []
@@ -45,6 +49,8 @@ def with_facts(state: State) -> State:
             fact += f"\n\nThe tests cannot run here: {missing} is not installed." if missing and not network else ""
         elif isinstance(observation, CmdOutputObservation) and not network and lacks_program(observation):
             fact = "\nIt is not installed: go by the files, and say at the end what could not be run."
+        elif isinstance(observation, CmdOutputObservation) and observation.error:
+            fact = _import_path(observation, overview, state.workspace)
         if observation is not None and fact:
             observation = observation.with_fields(content=f"{observation.content}{fact}")
         history.append((action, observation))
@@ -54,6 +60,19 @@ def with_facts(state: State) -> State:
 def lacks_program(observation: CmdOutputObservation) -> bool:
     """Return whether a command failed because a program, or a module that Python runs, is not installed."""
     return observation.exit_code == _NOT_FOUND or (observation.error and bool(_NO_MODULE.search(observation.text)))
+
+
+def _import_path(observation: CmdOutputObservation, overview: WorkspaceOverviewObservation, workspace: str) -> str:
+    """Return how Python finds a module of the workspace that it did not find, "" if that was not the error."""
+    match = _NO_IMPORT.search(observation.content)
+    if match is None:
+        return ""
+    for path in map(PurePosixPath, overview.paths):
+        for folder, name in zip(path.parents, reversed(path.parts), strict=False):
+            if name in (match[1], f"{match[1]}.py"):
+                where = folder if observation.cwd == workspace else PurePosixPath(workspace, folder)
+                return f"\n{match[1]} is a module of the workspace: write PYTHONPATH={where} before the command."
+    return ""
 
 
 def first_look(state: State, budget: int) -> WorkspaceOverviewAction | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
@@ -20,6 +22,7 @@ ROUNDS = 3
 class DelegatorAgent(Agent):
     """Studies the code for the task once, then codes and verifies until the verifier says that the task is completed.
 
+    If the study gives up, its reason takes the place of the summary; if the verifier does, its reason is an objection.
     A delegate's question goes to the user, whose answer starts the work over with all the user's messages.
     """
 
@@ -33,16 +36,16 @@ class DelegatorAgent(Agent):
         if not steps:
             return AgentDelegateAction(agent=STUDY, inputs=task)
         action, observation = steps[-1]
-        if not isinstance(observation, AgentDelegateObservation) or observation.outcome != "finished":
+        if not isinstance(observation, AgentDelegateObservation) or not _has_result(observation):
             return _failure(action, observation)
-        found = {"summary": _output(steps, STUDY, "summary")}
+        found = {"summary": _summary(steps, STUDY)}
         if action.agent == STUDY:
             return AgentDelegateAction(agent=CODE, inputs={**task, **found})
         if action.agent == CODE:
             return AgentDelegateAction(agent=VERIFY, inputs=task)
-        verdict = str(observation.outputs["summary"])
-        if observation.outputs["completed"]:
-            return AgentFinishAction(outputs={"message": f"{_output(steps, CODE, 'message')}\n\nVerified: {verdict}"})
+        verdict = _summary(steps, VERIFY)
+        if observation.outputs.get("completed"):
+            return AgentFinishAction(outputs={"message": f"{_last(steps, CODE)['message']}\n\nVerified: {verdict}"})
         if sum(action.agent == CODE for action, _ in steps) >= ROUNDS:
             return _reject(f"The task is not completed after {ROUNDS} rounds: {verdict}")
         return AgentDelegateAction(agent=CODE, inputs={**task, **found, "objections": verdict})
@@ -62,10 +65,21 @@ def _task(state: State) -> str:
     return "\n\n".join(a.content for a, _ in messages_of_user(state.history) if isinstance(a, MessageAction))
 
 
-def _output(steps: _Delegations, agent: str, name: str) -> JsonValue:
-    """Return an output of the agent's last delegation."""
+def _has_result(observation: AgentDelegateObservation) -> bool:
+    """Return whether the work goes on: a study or a verifier that gives up does not end it."""
+    return observation.outcome == "finished" or (observation.outcome == "rejected" and observation.agent != CODE)
+
+
+def _last(steps: _Delegations, agent: str) -> Mapping[str, JsonValue]:
+    """Return the outputs of the agent's last delegation."""
     outcomes = (o for a, o in reversed(steps) if a.agent == agent and isinstance(o, AgentDelegateObservation))
-    return next((outcome.outputs.get(name, "") for outcome in outcomes), "")
+    return next(outcome.outputs for outcome in outcomes)
+
+
+def _summary(steps: _Delegations, agent: str) -> str:
+    """Return the summary of the agent's last delegation, or its reason for giving up."""
+    outputs = _last(steps, agent)
+    return str(outputs.get("summary") or outputs.get("reason", ""))
 
 
 def _failure(action: AgentDelegateAction, observation: Observation | None) -> Action:

@@ -75,8 +75,9 @@ async def http_transport(
     refused: Callable[[str], None],
     end: Callable[[str], None],
 ) -> AsyncGenerator[Streams]:
-    """Return streams to the server at the address, which the egress must allow; ``refused`` gets its refusals.
+    """Return streams to the server at the address, which the egress must allow.
 
+    ``refused`` gets the refusals of the egress, and the server's for want of a valid token.
     ``end`` is called when the server no longer knows the session, with that reason: the protocol then asks for a new
     one.
     """
@@ -90,6 +91,8 @@ async def http_transport(
     async def watch(response: httpx2.Response) -> None:
         if response.status_code == HTTPStatus.NOT_FOUND and "mcp-session-id" in response.request.headers:
             end("it has ended its session")
+        if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            refused(f"it answers {response.status_code} {response.reason_phrase}: its headers need a valid token")
 
     proxy = Proxy(Egress(egress.allowed, record, egress.internet))
     with tempfile.TemporaryDirectory(prefix="hw-mcp-") as folder:

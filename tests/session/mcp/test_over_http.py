@@ -137,3 +137,14 @@ async def test_an_address_where_nobody_listens_is_said(sessions: Sessions) -> No
     event = sessions.changes()[0]
     assert event.state == "failed"
     assert event.content
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_server_that_wants_another_token_says_so(sessions: Sessions, status: int) -> None:
+    async with listening(Response(status_code=status)) as port:
+        servers = {"locked": {"url": f"http://127.0.0.1:{port}/mcp"}}
+        await sessions.run(servers, [finish()], allow_net=(f"127.0.0.1:{port}",))
+    event = sessions.changes()[0]
+    assert event.state == "failed"
+    assert f"it answers {status}" in event.content
+    assert "its headers need a valid token" in event.content

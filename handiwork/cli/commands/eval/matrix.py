@@ -17,6 +17,7 @@ from handiwork.cli.errors import say
 from handiwork.errors import Exit, SandboxError
 from handiwork.evals import registry
 from handiwork.evals.benchmark import DataError
+from handiwork.evals.registry import BenchmarkNotFoundError
 from handiwork.evals.reporting import matrix as matrix_reports
 from handiwork.evals.reporting import report as reports
 from handiwork.evals.reporting.matrix import MeasuredCell
@@ -74,7 +75,7 @@ def _execute(out: Path, matrix: Matrix, cost: float | None, workers: int, as_jso
         folder = out / cell.folder
         try:
             run_plan = asyncio.run(matrices.planned(out, matrix, cell, say))
-        except (DataError, SandboxError, AgentNotFoundError) as error:
+        except (DataError, SandboxError, AgentNotFoundError, BenchmarkNotFoundError) as error:
             say(f"{cell.agent} on {cell.benchmark} cannot run: {error}")
             code = Exit.INFRASTRUCTURE
             continue

@@ -95,7 +95,8 @@ def _change(name: str | None, values: Sequence[str], unset: bool) -> None:
     if name in TABLES and not unset:
         raise SettingsError(f"{name} is a table: write [{name}] in {settings_file()}")
     value = None if unset else parsed(name, [_ABSOLUTE.get(name, str)(value) for value in values])
-    set_defaults({name: value})
+    if not unset or name in written():
+        set_defaults({name: value})
     say(f"{name} is {'no longer set' if unset else _text(value)} in {settings_file()}")
     if os.environ.get(variable := f"{PREFIX}{name.upper()}"):
         say(f"the variable {variable} overrides it")
