@@ -57,7 +57,7 @@ lint: setup
 	@scripts/web.sh types --check
 	@scripts/web.sh npm lint
 
-bundle:
+bundle: setup
 	@bash scripts/bundle.sh
 
 perf: setup

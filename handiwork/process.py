@@ -24,14 +24,14 @@ class Process:
     def this(cls) -> Process:
         """Return the process that runs this."""
         pid = os.getpid()
-        return cls(socket.gethostname(), pid, f"{_world()}:{_ticks(pid)}")
+        return cls(socket.gethostname(), pid, f"{_world()}:{start_ticks(pid)}")
 
     def alive(self) -> bool | None:
         """Return whether the process runs, None if this machine or namespace cannot tell. A zombie does not run."""
         world, _, ticks = self.started.rpartition(":")
         if world != _world():
             return None
-        return _ticks(self.pid) == ticks
+        return start_ticks(self.pid) == ticks
 
 
 def stat_fields(pid: int) -> list[str]:
@@ -46,7 +46,7 @@ def _world() -> str:
     return f"{boot}:{os.readlink('/proc/self/ns/pid')}"
 
 
-def _ticks(pid: int) -> str | None:
+def start_ticks(pid: int) -> str | None:
     """Return the start time of a process, None if there is none or it only waits to be reaped."""
     try:
         fields = stat_fields(pid)

@@ -79,12 +79,10 @@ def names_a_file(name: str) -> bool:
 
 def _find_class(name: str) -> type[Agent]:
     """Return an agent that is a class in Python. Raises AgentNotFoundError."""
-    if point := installed().get(name):
-        agent = point.load()
-    elif ":" in name:
-        agent = _load(name)
-    else:
+    point = installed().get(name)
+    if point is None and ":" not in name:
         raise AgentNotFoundError(f"there is no agent {name!r} in Python; installed: {_names(installed())}; {OWN_AGENT}")
+    agent = _load(name, point)
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
         raise AgentNotFoundError(f"{name!r} is not a subclass of handiwork.agents.base.Agent")
     return cast("type[Agent]", agent)
@@ -152,12 +150,14 @@ def _described(name: str, package: str, source: str, catalog: MicroCatalog | Non
     return InstalledAgent(name, agent.description, package, source, takes, gives, inputs, outputs)
 
 
-def _load(name: str) -> object:
+def _load(name: str, point: EntryPoint | None) -> object:
     source, _, attribute = name.rpartition(":")
     try:
+        if point is not None:
+            return point.load()
         module = _load_file(Path(source)) if source.endswith(".py") else importlib.import_module(source)
         return getattr(module, attribute)
-    except (ImportError, OSError, AttributeError, SyntaxError) as error:
+    except Exception as error:  # a module of others may raise anything
         raise AgentNotFoundError(f"the agent {name!r} cannot be loaded: {error}") from error
 
 

@@ -55,16 +55,13 @@ def observation_text(
             status = _STATUS[observation.status].format(code=observation.exit_code, job=observation.job)
             return f"{text.rstrip()}\n{status}".lstrip()
         case IPythonRunCellObservation():
-            pictures = len(observation.images)
-            picture_note = [f"[{pictures} picture{'s' * (pictures > 1)}]"] * (pictures > 0)
-            return "\n".join([text.rstrip() or NO_OUTPUT, *picture_note, *_CELL_STATUS.get(observation.status, ())])
+            status = _CELL_STATUS.get(observation.status, ())
+            return "\n".join([text.rstrip() or NO_OUTPUT, *_pictures(observation), *status])
         case ErrorObservation():
             return f"Error: {text}"
         case MCPCallObservation():
-            pictures = len(observation.images)
-            picture_note = [f"[{pictures} picture{'s' * (pictures > 1)}]"] * (pictures > 0)
             heading = ["The tool reports an error:"] * observation.error
-            return "\n".join([*heading, text.rstrip() or NO_OUTPUT, *picture_note])
+            return "\n".join([*heading, text.rstrip() or NO_OUTPUT, *_pictures(observation)])
         case JobObservation(status=str()):
             code = "" if observation.exit_code is None else f", exit code {observation.exit_code}"
             return f"{text.rstrip() or NO_OUTPUT}\n[{observation.job} is {observation.status}{code}]"
@@ -82,6 +79,12 @@ def observation_text(
             return f"{(text or DONE).rstrip()}{fault}"
         case _:
             return text or DONE
+
+
+def _pictures(observation: IPythonRunCellObservation | MCPCallObservation) -> list[str]:
+    """Return the line that counts the pictures, none without any."""
+    number = len(observation.images)
+    return [f"[{number} picture{'s' * (number > 1)}]"] if number else []
 
 
 def _fault(observation: FileWriteObservation | FileEditObservation) -> str:

@@ -197,7 +197,7 @@ def approve(
     ] = False,
     comment: Annotated[str | None, typer.Option("--comment", help="With --reject: the reason, for the agent.")] = None,
 ) -> None:
-    """Allow or refuse the actions that wait for your approval; `handiwork resume` then runs the session.
+    """Allow or refuse the actions that wait for your approval, or accept a plan; then run `handiwork resume`.
 
     \b
     handiwork approve 3fa9

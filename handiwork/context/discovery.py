@@ -133,8 +133,9 @@ def judge(conventions: Sequence[Convention], workspace: Path, trust: Trust, used
     findings: list[ContextFinding] = []
     names: dict[str, str] = {}
     # Of instructions the user's own count first, of skills with one name the workspace's.
-    for convention in sorted(conventions, key=lambda one: (one.origin == "workspace") == (one.kind == "instructions")):
-        finding = _judge(convention, trust.verdict(workspace, convention))
+    ordered = sorted(conventions, key=lambda one: (one.origin == "workspace") == (one.kind == "instructions"))
+    for convention, verdict in zip(ordered, trust.verdicts(workspace, ordered), strict=True):
+        finding = _judge(convention, verdict)
         if finding.state == "loads" and convention.kind == "instructions":
             used += len(convention.text)
             if used > LONGEST_TOGETHER:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,14 +58,11 @@ class Trust:
 
     data: Path
 
-    def verdict(self, workspace: Path, convention: Convention) -> Verdict:
-        """Return whether the user has accepted a convention of the workspace."""
-        if convention.origin != "workspace":
-            return "own"
-        answers = self._load().workspaces.get(str(workspace), {}).get(convention.path, _Answers())
-        if convention.sha256 in answers.accepted:
-            return "accepted"
-        return "changed" if answers.accepted else "new"
+    def verdicts(self, workspace: Path, conventions: Sequence[Convention]) -> list[Verdict]:
+        """Return for each convention whether the user has accepted it for the workspace."""
+        needed = any(one.origin == "workspace" for one in conventions)
+        answers = self._load().workspaces.get(str(workspace), {}) if needed else {}
+        return [_verdict(one, answers.get(one.path, _Answers())) for one in conventions]
 
     def accepts(self, workspace: Path, path: str, sha256: str) -> bool:
         """Return whether the user has accepted this hash for the path, which is relative to the workspace."""
@@ -106,6 +103,14 @@ class Trust:
                 f"{file}, which lists the texts that you accepted, cannot be read: {reason}; remove it, and accept "
                 "them again with `handiwork context --accept`"
             ) from None
+
+
+def _verdict(convention: Convention, answers: _Answers) -> Verdict:
+    if convention.origin != "workspace":
+        return "own"
+    if convention.sha256 in answers.accepted:
+        return "accepted"
+    return "changed" if answers.accepted else "new"
 
 
 def _answered(answers: _Answers, convention: Convention, accept: bool) -> _Answers:

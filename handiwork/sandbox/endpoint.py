@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from handiwork.paths import runtime_dir
-from handiwork.process import stat_fields
+from handiwork.process import start_ticks
 from handiwork.sandbox.limits.cgroups import group_folders, remove_groups
 
 _GROUPS_TIMEOUT = 1.0  # seconds in which the last processes of a sandbox should end
@@ -28,7 +28,7 @@ class Endpoint:
 
     def __init__(self) -> None:
         folder = runtime_dir()
-        owner = f"{os.getpid()} {_start_time(os.getpid())}"
+        owner = f"{os.getpid()} {start_ticks(os.getpid())}"
         # A record gets its name only once it is complete; until then the temporary file's name records the owner.
         part = folder / f"{owner} {secrets.token_hex(4)}{_PART}"
         while True:
@@ -76,7 +76,7 @@ def sweep_stale() -> list[str]:
     folder = runtime_dir()
     for part in folder.glob(f"*{_PART}"):
         pid, start_time, _ = part.name.split(" ")
-        if _start_time(int(pid)) != start_time:
+        if start_ticks(int(pid)) != start_time:
             part.unlink(missing_ok=True)
     for record in folder.glob("*.owner"):
         try:
@@ -84,7 +84,7 @@ def sweep_stale() -> list[str]:
         except FileNotFoundError:
             continue
         pid, _, start_time = owner.partition(" ")
-        if _start_time(int(pid)) != start_time:
+        if start_ticks(int(pid)) != start_time:
             _end_listeners(record.with_suffix(""))
             if remove_groups(map(Path, groups)):
                 _remove(record.with_suffix(""))
@@ -117,14 +117,6 @@ def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
     for kind in ("proxy", "owner"):
         path.with_name(f"{path.name}.{kind}").unlink(missing_ok=True)
-
-
-def _start_time(pid: int) -> str:
-    """Return a process's start in clock ticks since boot, "" if it does not exist: pids are reused."""
-    try:
-        return stat_fields(pid)[19]
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
 
 
 def in_memory(data: bytes) -> int:

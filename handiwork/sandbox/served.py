@@ -85,7 +85,7 @@ class ServedSandbox(ABC):
         """Start the sandbox, or restart it after it was lost. Raises SandboxError."""
         await self.close()
         try:
-            sweep_stale()
+            await asyncio.to_thread(sweep_stale)
             self._endpoint = Endpoint()
             if self._proxy is not None:
                 await self._proxy.listen(self._endpoint.proxy)

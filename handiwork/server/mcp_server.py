@@ -88,8 +88,6 @@ class SessionTools:
             raise RefusedError(f"{agent!r} is not the name of an installed agent")
         limits = {"iterations": max_iterations, "cost": max_cost, "time": max_time}
         given = {name: value for name, value in limits.items() if value is not None}
-        if given:  # the API takes all limits or none
-            given = (await self._call("GET", "/api/settings"))["limits"] | given
         body = {
             "task": task,
             "workspace": workspace,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from handiwork.errors import HandiworkError, WorkspaceError
+from handiwork.errors import HandiworkError, SandboxError, WorkspaceError
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.session.config import config_of
@@ -110,6 +110,7 @@ async def commit_session(store: Store, data: Path, log: EventLog, title: str = "
     The commit's ``title`` is by default the session's. The user's files stay as they are. Raises ConflictError,
     SandboxError, LeaseHeld, SessionError, WorkspaceError.
     """
+    await _check_copied_back(data, log)
     workspace, title = Path((await config_of(log)).workspace), title or (await log.info()).title
     fetched = await fetch_commits(store, data, log)
     commit, _ = await asyncio.to_thread(
@@ -144,10 +145,22 @@ async def _workspace(log: EventLog) -> Path:
 
 async def _changes(data: Path, log: EventLog, workspace: Path) -> list[Change]:
     """Return the session's changes, and the changes that revert files which it restored since an apply."""
+    await _check_copied_back(data, log)
     found = await changes(data, log)
     base = Workspace.load(session_dir(data, log.id)).base
     restored = await asyncio.to_thread(reverted, _undo_dir(data, log), workspace.resolve(), base, found)
     return sorted([*found, *restored], key=lambda change: change.path)
+
+
+async def _check_copied_back(data: Path, log: EventLog) -> None:
+    """Raise WorkspaceError if a run that was killed left the session's latest changes on a remote Docker daemon."""
+    from handiwork.sandbox.docker.remote_files import check_nothing_waits
+
+    if await log.holder() is None:
+        try:
+            check_nothing_waits(session_dir(data, log.id))
+        except SandboxError as error:
+            raise WorkspaceError(str(error)) from error
 
 
 async def _began(data: Path, log: EventLog) -> dict[str, KeptState]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -188,9 +188,6 @@ def sandbox_of(
     WorkspaceError, OwnSkillsError.
     """
 
-    async def save_blob(data: AsyncIterator[bytes]) -> str:
-        return await store.blobs.put(data)
-
     def on_status(text: str) -> None:
         watch(Status(text))
 
@@ -198,7 +195,7 @@ def sandbox_of(
     return sandboxes.create(
         config.sandbox,
         paths,
-        save_blob,
+        store.blobs.put,
         [*map(Path, config.mount_ro), *skills],
         snapshots=files.snapshots(paths, config.snapshots, store.redactor.bytes) if snapshots else None,
         egress=egress,

@@ -88,7 +88,7 @@ class Session:
             sandbox, self._journal.interrupt, secrets=secrets, make_mcp=make_mcp, make_search=make_search
         )
         rate_limit = RateLimit(config.requests_per_minute, config.tokens_per_minute)
-        self._models = Models(llm, make_llm, config.temperature, config.protocol, rate_limit)
+        self._models = Models(llm, make_llm, config.temperature, config.protocol, rate_limit, config.base_url)
         isolated, names = is_isolated(config.sandbox), frozenset(secrets.values)
         gate = Gate(ExecutionContext(isolated, config.in_place, names, shadowed=shadowed))
         self._over = never

@@ -83,6 +83,11 @@ def interrupting(message: MessageAction) -> tuple[Event, ...]:
     return ChangeAgentStateAction(agent_state="paused", source="user"), message
 
 
+def proposes_plan(state: State) -> bool:
+    """Return whether the agent waits for the user to accept its plan."""
+    return bool(state.totals.plan_mode) and state.agent_state == "awaiting_user_input"
+
+
 def accepted_plan(state: State, comment: str = "") -> tuple[Event, ...]:
     """Return the events that end plan mode and tell the agent to carry out its plan. They reach the log together."""
     text = f"{PLAN_ACCEPTED} {comment}".rstrip()

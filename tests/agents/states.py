@@ -76,8 +76,8 @@ def shown(messages: Sequence[Message]) -> str:
 
 
 def check_golden(name: str, text: str) -> None:
-    """Compare with the golden file; HANDIWORK_GOLDEN=write writes it instead."""
+    """Compare with the golden file; GOLDEN=write writes it instead."""
     file = GOLDEN / f"{name}.txt"
-    if os.environ.get("HANDIWORK_GOLDEN") == "write":
+    if os.environ.get("GOLDEN") == "write":
         file.write_text(text)
     assert text == file.read_text()

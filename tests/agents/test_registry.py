@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.agents.codeact import CodeActAgent
-from handiwork.agents.registry import AgentNotFoundError, find, installed
+from handiwork.agents.registry import AgentNotFoundError, descriptions, find, installed
 
 
 def test_an_installed_agent_is_found_by_its_name() -> None:
@@ -22,6 +22,22 @@ def test_an_agent_of_a_file_or_a_module(tmp_path: Path) -> None:
     file.write_text("from handiwork.agents.base import Agent\nclass Mine(Agent):\n    pass\n")
     assert find(f"{file}:Mine").__name__ == "Mine"
     assert find("handiwork.agents.codeact:CodeActAgent") is CodeActAgent
+
+
+def test_a_package_whose_agent_cannot_be_imported_is_told_and_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_agents.py").write_text("1 / 0\n")
+    info = tmp_path / "broken_agents-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken_agents\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[handiwork.agents]\nBrokenAgent = broken_agents:BrokenAgent\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(AgentNotFoundError, match="'BrokenAgent' cannot be loaded: division by zero"):
+        find("Broken")
+    listed = {agent.name: agent.about for agent in descriptions()}
+    assert listed["BrokenAgent"] == "cannot be loaded: the agent 'BrokenAgent' cannot be loaded: division by zero"
+    assert listed["CodeActAgent"] == CodeActAgent.description
 
 
 @pytest.mark.parametrize(

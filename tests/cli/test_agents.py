@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handiwork.llm.scripted.script import Reply
-from tests.cli.program import Program, bash
+from tests.cli.program import Program, bash, finish
 from tests.llm.standin import StandIn, serving
 
 
@@ -48,6 +48,9 @@ def test_the_accepted_agents_of_a_repository_are_listed_in_its_folders(program: 
     program("context", "--accept", "--yes")
     assert f"{'Greeter':24}Greets.  (accepted by you, {folder}/Greeter.md)\n" in program("agents").stdout
     assert json.loads(program("agents", "Greeter", "--json").stdout)["name"] == "Greeter"
+    assert program("run", "greet", "--agent", "Greeter", "--model", program.script(finish())).returncode == 0
+    forked = program("fork", "--at", "2")
+    assert forked.returncode == 0, forked.stderr
 
     (folder / "bad.md").write_text("---\nfoo: bar\n---\nx\n")
     program("context", "--accept", "--yes")

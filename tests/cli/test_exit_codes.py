@@ -99,6 +99,16 @@ def test_1_an_action_that_nobody_allows_until_it_is_approved(program: Program) -
     assert (again.returncode, again.stderr) == (2, f"handiwork: session {session} has nothing to approve\n")
 
 
+def test_1_a_plan_that_nobody_accepts_until_it_is_approved(program: Program) -> None:
+    change = bash("echo day >> greeting.txt")
+    assert program.run(finish("First A, then B."), change, finish(), flags=("--plan",)).returncode == 1
+    approved = program("approve")
+    assert (approved.returncode, approved.stdout) == (0, "  the plan is accepted\n")
+    assert program("approve").returncode == 2
+    resumed = program("resume")
+    assert (resumed.returncode, "+day" in resumed.stdout) == (0, True)
+
+
 def test_1_an_agent_that_is_stuck_until_it_is_rewound(program: Program) -> None:
     run = program.run(*[bash("cat nothing") for _ in range(6)])
     assert run.returncode == 1

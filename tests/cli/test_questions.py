@@ -19,7 +19,12 @@ from handiwork.cli.dialog.questions import Questions, action_lines
 from handiwork.cli.terminal.view import View, terminal_console
 from handiwork.events.action import CmdRunAction, FileEditAction, FileWriteAction, IPythonRunCellAction, MessageAction
 from handiwork.events.base import Event
-from handiwork.events.observation import AgentStateChangedObservation, StateReason, UserRejectObservation
+from handiwork.events.observation import (
+    AgentStateChangedObservation,
+    FileEditObservation,
+    StateReason,
+    UserRejectObservation,
+)
 from handiwork.events.record import (
     ApprovalEvent,
     CondensationEvent,
@@ -33,7 +38,14 @@ from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create, reopen
 from handiwork.session.session import Session
-from handiwork.session.user_events import changed_limit, raised_limit, reached_limit, running_commands, spending
+from handiwork.session.user_events import (
+    PLAN_ACCEPTED,
+    changed_limit,
+    raised_limit,
+    reached_limit,
+    running_commands,
+    spending,
+)
 from tests.cli.program import bash, edit, finish
 
 E = TypeVar("E", bound=Event)
@@ -323,3 +335,17 @@ async def test_the_agents_question_needs_an_answer(desk: Desk) -> None:
         {"content": "Which file?"}, edit("greeting.txt", "hello", "hi"), finish(), answers=("", "it")
     )
     assert state.agent_state == "finished"
+
+
+async def test_a_plan_is_accepted_or_changed(desk: Desk) -> None:
+    change, plan = edit("greeting.txt", "hello", "good day"), finish("First A, then B.")
+    opened = await desk.open(plan, plan, change, finish("Carried out."), plan_mode=True)
+    state = await desk.run_interactive(opened, "greet", "B comes first", "")
+    assert state.agent_state == "finished"
+    assert all("Enter accepts the plan" in question for question in desk.asked)
+    assert [message.content for message in await desk.events(MessageAction) if message.source == "user"] == [
+        "greet",
+        "B comes first",
+        PLAN_ACCEPTED,
+    ]
+    assert len(await desk.events(FileEditObservation)) == 1

@@ -340,9 +340,9 @@ def test_what_no_session_reads_is_named_in_and_around_the_workspace(tmp_path: Pa
 def test_an_answer_holds_for_one_text_at_one_path_of_one_workspace(tmp_path: Path) -> None:
     write(tmp_path, **{"AGENTS.md": "one"})
     trust, convention = Trust(tmp_path / "data"), found(tmp_path)["AGENTS.md"]
-    assert trust.verdict(tmp_path, convention) == "new"
+    assert trust.verdicts(tmp_path, [convention]) == ["new"]
     trust.answer(tmp_path, [convention], accept=True)
-    assert trust.verdict(tmp_path, convention) == "accepted"
+    assert trust.verdicts(tmp_path, [convention]) == ["accepted"]
     assert trust.accepted_text(tmp_path, "AGENTS.md") == "one"
     one, changed = digest(b"one"), digest(b"one ")
     assert trust.accepts(tmp_path, "AGENTS.md", one)
@@ -350,7 +350,7 @@ def test_an_answer_holds_for_one_text_at_one_path_of_one_workspace(tmp_path: Pat
     assert not trust.accepts(tmp_path, "CLAUDE.md", one)
     assert not trust.accepts(tmp_path / "other", "AGENTS.md", one)
     write(tmp_path, **{"AGENTS.md": "two"})
-    assert trust.verdict(tmp_path, found(tmp_path)["AGENTS.md"]) == "changed"
+    assert trust.verdicts(tmp_path, [found(tmp_path)["AGENTS.md"]]) == ["changed"]
     assert (tmp_path / "data/trust.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -359,7 +359,7 @@ def test_a_refusal_is_remembered_for_that_text(tmp_path: Path) -> None:
     trust, convention = Trust(tmp_path / "data"), found(tmp_path)["AGENTS.md"]
     trust.answer(tmp_path, [convention], accept=False)
     assert trust.refused(tmp_path, convention)
-    assert trust.verdict(tmp_path, convention) == "new"
+    assert trust.verdicts(tmp_path, [convention]) == ["new"]
     trust.answer(tmp_path, [convention], accept=True)
     assert not trust.refused(tmp_path, convention)
 

@@ -69,6 +69,24 @@ async def test_without_anything_allowed_nothing_is_reached(tmp_path: Path) -> No
         assert not way.world.connected
 
 
+async def test_an_open_tunnel_ends_when_its_host_is_no_longer_allowed(tmp_path: Path) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(100):
+            writer.write(data)
+        writer.close()
+
+    async with way_out(tmp_path, "example.org") as way, await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        way.world._port = server.sockets[0].getsockname()[1]
+        reader, writer = await asyncio.open_unix_connection(way.socket)
+        writer.write(b"CONNECT example.org:443 HTTP/1.1\r\n\r\n")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(ESTABLISHED.encode())
+        writer.write(b"echo")
+        assert await reader.readexactly(4) == b"echo"
+        way.allowed.clear()
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+
 async def test_a_host_can_be_allowed_while_it_runs(tmp_path: Path) -> None:
     async with way_out(tmp_path) as way:
         assert "403" in await way.tunnel("example.org:443")
@@ -131,7 +149,7 @@ async def test_an_inner_address_is_reached_where_the_very_address_and_port_are_a
     proxy = {"ALL_PROXY": "http://proxy.corp"}
     async with way_out(tmp_path, "all", names={"inner.org": [[host.strip("[]")]]}, environment=proxy) as way:
         assert f"the user can allow it while this runs: handiwork allow {authority}" in await way.tunnel(authority)
-        way.allowed[:] = [authority]
+        way.allowed.append(authority)
         assert await way.tunnel(authority) == ESTABLISHED
         assert (await way.get(f"http://{authority}/")).endswith("here I am\n")
         assert way.world.connected == [(host.strip("[]"), int(port))] * 2

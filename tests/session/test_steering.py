@@ -103,6 +103,17 @@ async def test_the_model_changes_in_the_middle_of_a_session(bench: Bench) -> Non
     assert (state.agent_state, state.model, state.outputs) == ("finished", "other", {"message": "by the other"})
 
 
+async def test_the_server_of_the_same_model_changes_in_the_middle_of_a_session(bench: Bench) -> None:
+    log = await bench.log()
+    other = bench.models["scripted"] = ScriptedLLM(["unused", finish("by the other")])
+    session = await bench.session([bash("true")], log, iterations=1)
+    await session.run("go")
+    base_url = "http://127.0.0.1:9/v1"
+    await log.append(SettingsChanged(model=bench.llm.name, base_url=base_url, limits=Limits(), source="user"))
+    state = await session.run()
+    assert (state.agent_state, state.outputs, len(other.requests)) == ("finished", {"message": "by the other"}, 1)
+
+
 async def test_an_agent_that_repeats_itself_is_told_then_the_user_is_asked(bench: Bench) -> None:
     log = await bench.log()
     session = await bench.session([bash("cat nothing") for _ in range(20)], log)

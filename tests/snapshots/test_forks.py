@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 from pathlib import Path
@@ -15,6 +16,7 @@ from handiwork.events.record import SnapshotEvent
 from handiwork.session.config import SessionError
 from handiwork.session.open import changes
 from handiwork.session.storage.gc import collect, make_room
+from handiwork.session.storage.layout import snapshots_alone
 from handiwork.session.time_travel.fork import fork
 from handiwork.session.time_travel.history import changes_from_to
 from handiwork.workspace.patch import unified_diff
@@ -113,6 +115,12 @@ async def test_what_changed_between_two_events(bench: Workbench) -> None:
     assert await names(second, third) == [("file", "deleted"), ("src/main.py", "deleted"), ("src/other.py", "deleted")]
     assert await names(third, first) == [("file", "added"), ("src/main.py", "added"), ("src/other.py", "added")]
     assert await names(None, None) == [("README", "deleted"), ("src/main.py", "deleted"), ("src/other.py", "deleted")]
+    with snapshots_alone(bench.data) as alone:  # a collection of the same process
+        assert alone
+        waiting = asyncio.create_task(names(None, first))
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+    assert await waiting == [("README", "deleted"), ("file", "added")]
 
 
 @pytest.mark.slow

@@ -334,7 +334,12 @@ def _view(state: State[CodeNavNotes]) -> State[CodeNavNotes]:
 def _response(observation: Observation | None, notes: CodeNavNotes) -> Observation | None:
     if isinstance(observation, RetrieveObservation):
         text = "\n\n".join(response(observation.results, observation.room, observation.unsearched, notes.docstrings))
-        return Observation(content=f"RESPONSE (Retrieval Result):\n{text}", id=observation.id, cause=observation.cause)
+        return Observation(
+            content=f"RESPONSE (Retrieval Result):\n{text}",
+            id=observation.id,
+            cause=observation.cause,
+            timestamp=observation.timestamp,  # with a new one, each step would convert the message anew
+        )
     if isinstance(observation, RunCodeObservation):
         return observation.with_fields(content=f"RESPONSE (Execution Result):\n{observation.content}")
     if isinstance(observation, CodeMemoryObservation):

@@ -47,14 +47,12 @@ class Candidate(Model):
 
 @dataclass
 class Round:
-    """Candidates of one ForkAction and their outcomes in order.
+    """Candidates of one ForkAction and their outcomes in order; without forks they are validated in the workspace.
 
-    Without forks (``in_turn``) they are validated one after the other in the workspace. ``confirmation`` is the check's
-    outcome with the best one applied to the workspace.
+    ``confirmation`` is the check's outcome with the best one applied to the workspace.
     """
 
     candidates: list[Candidate]
-    in_turn: bool = False
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     confirmation: Outcome | None = None
 
@@ -84,7 +82,7 @@ class RepairProgress(FileProgress):
         if isinstance(action, ForkAction) and isinstance(observation, ForkObservation | ErrorObservation):
             outcomes = map(_child_outcome, observation.outcomes) if isinstance(observation, ForkObservation) else ()
             candidates = [_candidate(inputs) for _, inputs in action.children]
-            self.rounds.append(Round(candidates, isinstance(observation, ErrorObservation), list(outcomes)))
+            self.rounds.append(Round(candidates, list(outcomes)))
 
     @property
     def kept(self) -> list[tuple[Candidate, Outcome]]:

@@ -56,7 +56,6 @@ class BundleArgument(_Entry):
     required: bool = True
     enum: tuple[str, ...] | None = None
     items: dict[str, JsonValue] | None = None
-    default: JsonValue = None
     argument_format: str = "{{value}}"
 
     @property

@@ -158,7 +158,7 @@ class SWEConfig(_Part):
             raise SWEConfigError(f"two bundles have a tool {doubled[0]}: leave one of them out, or hide the tool")
         return tools
 
-    @property
+    @cached_property
     def state_command(self) -> str:
         """The command that prints the variables of the prompt as JSON, "" if no bundle has one."""
         commands = [bundle.state_command for bundle in self.bundles if bundle.state_command]

@@ -15,7 +15,15 @@ from handiwork.errors import Exit
 from handiwork.events.record import ApprovalEvent
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.user_events import actions_to_approve, approval, network_allowed, running_commands, state_of
+from handiwork.session.user_events import (
+    accepted_plan,
+    actions_to_approve,
+    approval,
+    network_allowed,
+    proposes_plan,
+    running_commands,
+    state_of,
+)
 from handiwork.settings import SettingsError
 
 AT_WORK = (
@@ -25,7 +33,7 @@ AT_WORK = (
 
 
 async def approve(session: str | None, reject: bool, always: bool, comment: str | None) -> Exit:
-    """Answer all pending approvals of a session, and print the decisions. Raises SettingsError, SessionMissing."""
+    """Answer all pending approvals of a session, or accept its plan; print it. Raises SettingsError, SessionMissing."""
     if reject and always:
         raise SettingsError("--always allows and --reject refuses: use only one of them")
     if comment is not None and not reject:
@@ -33,7 +41,12 @@ async def approve(session: str | None, reject: bool, always: bool, comment: str 
     console = terminal_console()
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
-        if not (actions := actions_to_approve(await state_of(log))):
+        state = await state_of(log)
+        actions = actions_to_approve(state)
+        if proposes_plan(state) and not reject:
+            await log.append(*accepted_plan(state))
+            console.print(Text("  the plan is accepted", "green"))
+        elif not actions:
             raise SettingsError(f"session {log.id} has nothing to approve")
         for action in actions:
             answer = approval(action, not reject, comment or "", always)

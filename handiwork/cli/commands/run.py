@@ -116,7 +116,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
 async def _session(begin: Begin, message_sent: bool, as_json: bool) -> Exit:
     """Open a session, run it until it ends or the user leaves it, and show its summary.
 
-    ``spoken`` means that the user's message is already in the log.
+    ``message_sent`` means that the user's message is already in the log.
     """
     interactive = not as_json and sys.stdout.isatty()
     console = terminal_console()

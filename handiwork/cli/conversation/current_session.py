@@ -24,7 +24,7 @@ from handiwork.session.config import SessionConfig, title_of
 from handiwork.session.open import create, reopen
 from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
-from handiwork.session.user_events import accepted_plan, state_of
+from handiwork.session.user_events import accepted_plan, proposes_plan, state_of
 
 UNREAD = "You ended before you had read this message: {}"
 PATIENCE = 10.0
@@ -80,8 +80,7 @@ class CurrentSession:
     @property
     def proposes_plan(self) -> bool:
         """Whether the agent waits for the user to accept its plan."""
-        state = self.state
-        return state is not None and bool(state.totals.plan_mode) and state.agent_state == "awaiting_user_input"
+        return self.state is not None and proposes_plan(self.state)
 
     async def resume(self) -> None:
         """Accept a proposed plan, or let a session that is paused or not yet open continue without a message."""

@@ -54,9 +54,8 @@ def offer(workspace: Path) -> None:
             pass
 
 
-def review(findings: Sequence[ContextFinding], workspace: Path, trust: Trust, console: Console) -> int:
-    """Show each text, or its changes, and ask about it; return how many were accepted. Raises TrustError."""
-    accepted = 0
+def review(findings: Sequence[ContextFinding], workspace: Path, trust: Trust, console: Console) -> None:
+    """Show each text, or its changes, and ask about it. Raises TrustError."""
     for finding in findings:
         convention = finding.convention
         console.print()
@@ -66,8 +65,6 @@ def review(findings: Sequence[ContextFinding], workspace: Path, trust: Trust, co
         if answer is None:
             break
         trust.answer(workspace, [convention], accept=answer)
-        accepted += answer
-    return accepted
 
 
 def lines_to_judge(finding: ContextFinding, accepted: str) -> Iterator[Text]:

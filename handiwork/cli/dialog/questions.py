@@ -24,6 +24,7 @@ from handiwork.session.session import Session
 
 QUESTION = "\nwhat next? (a message to the agent, empty to continue, q to stop) "
 ANSWER = "\nyour answer: "
+PLAN = "\nEnter accepts the plan; or say what to change: "
 ALLOW = "allow? (y once, a for this session, n or a reason to refuse, q to decide later) "
 STUCK = (
     "\nwhat next? (g to continue, r to rewind the agent to before the loop (files stay), "
@@ -61,9 +62,13 @@ class Questions:
             return await self._slash.answer(CONTEXT if reason == "context" else QUESTION)
 
     async def _reply(self, state: State) -> str | None:
-        question = ANSWER if self._view.stepped else f"\n{_last_message(state)}{ANSWER}"
-        while (answer := await self._slash.answer(question)) == "":
+        plan = user_events.proposes_plan(state)
+        question = PLAN if plan else ANSWER
+        question = question if self._view.stepped else f"\n{_last_message(state)}{question}"
+        while (answer := await self._slash.answer(question)) == "" and not plan:
             pass
+        if answer == "":
+            await self._log.append(*user_events.accepted_plan(state))
         return answer
 
     async def _approvals(self, state: State) -> str | None:

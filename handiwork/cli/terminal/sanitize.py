@@ -8,6 +8,8 @@ from rich.ansi import AnsiDecoder
 from rich.style import Style
 from rich.text import Text
 
+from handiwork.workspace.files.names import UNSEEN
+
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COLOURED_END = re.compile(r"\r((?:\x1b\[[0-9;]*m)*\n)")
 _COLOURED_OVERWRITTEN = re.compile(r"^[^\n]*\r(?=(?:\x1b\[[0-9;]*m)*(?:[^\n\r\x1b]|\x1b(?!\[[0-9;]*m)))", re.MULTILINE)
@@ -18,11 +20,6 @@ _SEQUENCE = re.compile(
     r"|\x1b"  # alone: what is left after a removal must not become a sequence
 )
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e"
-    "\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e01ef]"
-)
-"""Characters that hide or reorder text; not the joiners and the emoji style, which emoji and scripts need."""
 
 
 def plain(text: str) -> str:
@@ -64,7 +61,7 @@ def _hides(style: str | Style) -> bool:
 
 def exact(text: str) -> str:
     """Return the full text with every control character escaped, so that a user can judge it by reading."""
-    return _UNSEEN.sub(lambda match: _escape(match[0]), text)
+    return UNSEEN.sub(lambda match: _escape(match[0]), text)
 
 
 def _escape(character: str) -> str:

@@ -30,17 +30,12 @@ from handiwork.events.record import (
     StepStarted,
     ThrottledEvent,
 )
+from handiwork.workspace.files.names import UNSEEN
 
 MOST = 20_000
 """The most characters of one text in a report; the trajectory's file has all."""
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# Control and invisible characters, and those that change the direction of writing: with them a text could look
-# different.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e"
-    "\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e01ef]"
-)
 
 
 @dataclass(slots=True)
@@ -76,7 +71,7 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 def harmless(text: str) -> str:
     """Return a text without colours, with unseen characters made visible, and shortened in its middle if it is long."""
-    text = _UNSEEN.sub("\ufffd", _COLOURS.sub("", text).replace("\r\n", "\n"))
+    text = UNSEEN.sub("\ufffd", _COLOURS.sub("", text).replace("\r\n", "\n"))
     if len(text) <= MOST:
         return text
     half = MOST // 2

@@ -172,7 +172,7 @@ class Run:
         result = done.result
         if done.trajectory:
             path = Path(TRAJECTORIES, f"{file_name(result.id)}-{result.trial}.jsonl")
-            self._bytes += (self._out / path).write_text(done.trajectory)
+            self._bytes += (self._out / path).write_bytes(done.trajectory.encode())
             result = result.model_copy(update={"trajectory": str(path)})
         self.results.add(result)
         self._failed = self._failed + 1 if result.outcome in INFRASTRUCTURE else 0

@@ -12,7 +12,7 @@ from handiwork.errors import HandiworkError
 from handiwork.evals.reporting.summary import ending, natural
 from handiwork.evals.reporting.trajectory import harmless
 from handiwork.evals.running import manifest, underway
-from handiwork.evals.running.results import NOT_MEASURED, Result, Results, rollout_name
+from handiwork.evals.running.results import FILE, NOT_MEASURED, Result, Results, rollout_name
 from handiwork.evals.running.underway import Underway
 from handiwork.evals.viewing.rollout_store import LiveRollout, RolloutStore
 from handiwork.events.base import utc_now
@@ -76,11 +76,11 @@ class RunFollower:
                 await store.log(live.session)  # the last events, which only the trajectory has
 
     def _read_results(self, store: RolloutStore) -> None:
-        results = Results(self._out)
-        size = results.file.stat().st_size if results.file.exists() else 0
+        output = self._out / FILE
+        size = output.stat().st_size if output.exists() else 0
         if size == self._read:
             return
-        for key, result in results.by_key.items():
+        for key, result in Results(self._out).by_key.items():
             known = self._results.get(key)
             if known is None or known[0] != result:
                 file = self._out / result.trajectory

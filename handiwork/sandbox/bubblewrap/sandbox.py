@@ -82,7 +82,7 @@ class BubblewrapSandbox(ServedSandbox):
         self._paths.make(uid, gid, "home", "tmp")
         view = self._view(endpoint)
         self._groups = ControlGroups(endpoint.groups, self._limits)
-        scope_command, environment = scope(self._limits)
+        scope_command, environment = await asyncio.to_thread(scope, self._limits)
         self._info, info_fd = os.pipe()
         # Bubblewrap's child dies with it only after some time; this pipe also ends the process it becomes.
         lifeline_fd, self._lifeline = os.pipe()

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -26,6 +26,7 @@ from handiwork.sandbox.docker.file_agent import FileAgentClient
 from handiwork.sandbox.docker.mounts import home_mount, overlay, points_dir, workspace_mounts
 from handiwork.sandbox.docker.remote_bundle import bundle_volume
 from handiwork.sandbox.inside.files.tree_stream import scan, send, send_directory
+from handiwork.sandbox.limits.limits import RESERVE
 from handiwork.workspace.layers import SandboxPaths, layers_of, mount_layer
 from handiwork.workspace.snapshots.object_store import remove_tree
 
@@ -89,7 +90,7 @@ class RemoteFiles:
 
         Raises SandboxError.
         """
-        daemon = await docker_cli.checked("info", "--format", "{{.ID}}")
+        daemon = await _daemon_id()
         self._bundle = await bundle_volume(self._image, self._on_status)
         await self._rescue(daemon)
         await _sweep()
@@ -205,9 +206,11 @@ class RemoteFiles:
             remove_tree(fresh)
         for tree in self._trees:
             (fresh / tree).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Also beyond the limit, if there is room: only in a running sandbox can the agent remove files.
+        limit = max(self._limit, shutil.disk_usage(session_dir).free - RESERVE)
         agent = await self._start_agent(volume)
         try:
-            await agent.get(fresh, self._trees, self._owner, self._limit)
+            await agent.get(fresh, self._trees, self._owner, limit)
         finally:
             await agent.close()
         for tree in self._trees:
@@ -239,19 +242,25 @@ class RemoteFiles:
         return sorted([*map(str, parents), *(str(folder / "work") for folder in layers), *(["under"])])
 
 
-def check_sendable(paths: SandboxPaths, read_only: Sequence[Path], allowed: Collection[str]) -> None:
+def check_sendable(paths: SandboxPaths, read_only: Sequence[Path]) -> None:
     """Raise SandboxError for features that a remote daemon cannot have."""
     reason = "the Docker daemon does not see the files of this machine"
     if paths.base is None:
         raise SandboxError(f"{reason}, so the agent cannot work in place: work on a copy, or use a daemon here.")
     if read_only:
         raise SandboxError(f"{reason}, so {read_only[0]} cannot be mounted: use a daemon that runs on it.")
-    if allowed:
-        # The proxy is on this machine, and the daemon cannot reach it.
-        raise SandboxError(
-            f"{reason}, so {', '.join(allowed)} cannot be reached through its proxy: leave --allow-net out, or use a "
-            "daemon that runs on it."
-        )
+
+
+async def changes_wait_here(session_dir: Path) -> bool:
+    """Return whether this daemon has the session's latest changes. Raises SandboxError if another one has them."""
+    record = VolumeRecord.load(session_dir)
+    if record is not None and record.daemon != await _daemon_id():
+        raise SandboxError(_waiting_message(record))
+    return record is not None
+
+
+async def _daemon_id() -> str:
+    return await docker_cli.checked("info", "--format", "{{.ID}}")
 
 
 def check_nothing_waits(session_dir: Path) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import signal
 import socket
 import struct
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from handiwork.sandbox.docker.mounts import (
     read_only_mounts,
     workspace_mounts,
 )
-from handiwork.sandbox.docker.remote_files import RemoteFiles, check_nothing_waits, check_sendable
+from handiwork.sandbox.docker.remote_files import RemoteFiles, changes_wait_here, check_sendable
 from handiwork.sandbox.docker.tunnel import Relay
 from handiwork.sandbox.egress.inside import find_certificates, server_arguments, variables
 from handiwork.sandbox.egress.proxy import Egress
@@ -42,6 +41,7 @@ from handiwork.sandbox.limits.limits import ResourceLimits
 from handiwork.sandbox.limits.monitor import LimitMonitor
 from handiwork.sandbox.questions import AskModel
 from handiwork.sandbox.served import ServedSandbox
+from handiwork.sandbox.streams.byte_stream import ByteStream, Size
 from handiwork.sandbox.toolchains import check_mounts, check_no_daemon
 from handiwork.sandbox.users import container_ids
 from handiwork.workspace.layers import SandboxPaths
@@ -122,7 +122,7 @@ class DockerSandbox(ServedSandbox):
             docker_cli.sweep(),
         )
         self._record_image(image.id)
-        self._filter = _filter_options(daemon.machine)
+        self._filter = seccomp.server_arguments(daemon.machine)
         uid, gid = self._ids(daemon)
         if self._paths.base is None and not is_remote:
             await self._enter_folder(self._paths.workspace, self._paths.session_dir)
@@ -134,8 +134,7 @@ class DockerSandbox(ServedSandbox):
         options += [*self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
         egress_arguments = {} if self._proxy is None else variables(self._certificates is not None)
-        if not is_remote:
-            check_nothing_waits(self._paths.session_dir)
+        if not is_remote and not await changes_wait_here(self._paths.session_dir):
             os.chown(endpoint.path, *owner)
             try:
                 added = [f"--env={name}={value}" for name, value in egress_arguments.items()]
@@ -163,7 +162,10 @@ class DockerSandbox(ServedSandbox):
     async def _run_remote(
         self, endpoint: Endpoint, options: Sequence[str], owner: tuple[int, int], remote_ids: tuple[int, int]
     ) -> Process:
-        check_sendable(self._paths, self._read_only, self._egress.allowed() if self._egress else ())
+        check_sendable(self._paths, self._read_only)
+        if hosts := self._egress.allowed() if self._egress else ():
+            # The proxy is on this machine, and the daemon cannot reach it.
+            self._on_status(f"the Docker daemon is on another machine: {', '.join(hosts)} cannot be reached from there")
         self._remote_files = RemoteFiles(self._paths, self._image, owner, self._limits.disk, self._on_status)
         await self._remote_files.open(remote_ids)
         self._on_status(f"starting {self._image}")
@@ -304,6 +306,16 @@ class DockerSandbox(ServedSandbox):
         if self._remote_files is not None:
             await self._remote_files.bring_back()
 
+    @asynccontextmanager
+    async def terminal(self, size: Size) -> AsyncGenerator[ByteStream]:
+        """Open a terminal for the user, whose shell ends with the context. Raises StreamRefusedError, SandboxError."""
+        try:
+            async with super().terminal(size) as stream:
+                yield stream
+        finally:
+            if self._remote_files is not None:
+                await self._remote_files.bring_back()
+
     async def snapshot(self) -> Snapshot | None:
         """Save the files and the shell's state; processes are paused while files are copied."""
         if self._remote_files is not None and self._relay is not None:
@@ -382,13 +394,3 @@ class DockerSandbox(ServedSandbox):
             *workspace_mounts(self._paths, self._in_place.protected if self._in_place else ()),
             *read_only_mounts(self._read_only, empty),
         ]
-
-
-def _filter_options(machine: str) -> list[str]:
-    """Return the options that make the server filter system calls, in addition to Docker's own filter.
-
-    On another machine, emulated programs make that machine's calls, which the filter's numbers do not fit: then none.
-    """
-    if machine != "x86_64":
-        return []
-    return ["--seccomp", base64.b64encode(seccomp.program(machine)).decode()]

@@ -93,8 +93,9 @@ def parse(text: str) -> tuple[Pattern, ...]:
 
 
 def allowing(patterns: list[Pattern], host: Host, port: int) -> Pattern | None:
-    """Return the first of the patterns that allows the host at the port."""
-    return next((pattern for pattern in patterns if pattern.matches(host, port)), None)
+    """Return a pattern that allows the host at the port: one that is the host itself, else the first."""
+    matching = [pattern for pattern in patterns if pattern.matches(host, port)]
+    return next((pattern for pattern in matching if pattern.host == host), matching[0] if matching else None)
 
 
 def _pattern(text: str, source: str) -> str:

@@ -36,6 +36,7 @@ BURST, RATE = 500, 20.0
 """Decisions at once, and then per second: each is logged, and the log must not grow without limit."""
 
 _RESOLVE_TIME, _CONNECT_TIME = 20.0, 20.0
+_RECHECK = 1.0  # seconds between checks that the host of an open connection is still allowed
 
 _STILL = "the session stands still, and nothing leaves its sandbox before it goes on"
 
@@ -133,9 +134,23 @@ class Proxy:
                 outside[1].write(request.head(request.path))
             else:
                 outside[1].write(request.head(f"http://{request.authority}{request.path}", upstream.headers))
-            await relay(inside, outside, request.length if request.method else None)
+            await self._relay_while_allowed(request, inside, outside)
         finally:
             outside[1].close()
+
+    async def _relay_while_allowed(self, request: Request, inside: Streams, outside: Streams) -> None:
+        """Forward until the server closes its side, or the session no longer allows the host."""
+        relaying = asyncio.create_task(relay(inside, outside, request.length if request.method else None))
+        host = canonical(request.host)
+        try:
+            while not (await asyncio.wait({relaying}, timeout=_RECHECK))[0]:
+                patterns = [pattern for text in self._egress.allowed() for pattern in parse(text)]
+                if allowing(patterns, host, request.port) is None:
+                    return
+            relaying.result()
+        finally:
+            relaying.cancel()
+            await asyncio.gather(relaying, return_exceptions=True)
 
     async def _decide(self, request: Request) -> tuple[Upstream | None, list[Address]]:
         """Return the machine's own proxy or the addresses to connect to. Raises EgressRefusedError."""

@@ -7,21 +7,25 @@ import asyncio
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 _PIECE = 65536
+_LINGER = 120.0  # seconds for the rest of an answer after the client has closed its side: it has probably gone
 
 
 async def relay(client: Streams, server: Streams, length: int | None = None) -> None:
     """Forward both directions, at most ``length`` of the client's bytes if given, until the server closes its side.
 
-    Raises OSError if one of them breaks off.
+    A client that has closed its side gets the answer for _LINGER seconds more. Raises OSError if one of them breaks
+    off.
     """
     asking = asyncio.create_task(_forward(client[0], server[1], length))
     answering = asyncio.create_task(_forward(server[0], client[1], None))
     try:
         await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
-        # A client that has sent everything still waits for the answer; a server that has is sent nothing more.
+        # A client that has closed its side may still read; a server that has is sent nothing more.
         if asking.done():
             asking.result()
-        await answering
+            await asyncio.wait({answering}, timeout=_LINGER)
+        if answering.done():
+            answering.result()
     finally:
         asking.cancel()
         answering.cancel()
@@ -39,3 +43,5 @@ async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, l
         writer.write(data)
         await writer.drain()
         remaining = None if remaining is None else remaining - len(data)
+    while await reader.read(_PIECE):
+        pass  # nothing may follow the body, but the client's end is noticed

@@ -152,6 +152,8 @@ async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
     new, supervisor = call.body, call.supervisor
     log = await call.log()
     changes: dict[str, Any] = {}
+    if new.model is None and new.base_url is not None:
+        raise RequestRefusedError(422, "a base URL needs a model")
     if new.agent is not None:
         changes["agent"] = agent_name(new.agent)
     if new.model is not None:

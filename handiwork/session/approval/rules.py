@@ -2,11 +2,12 @@
 
 A rule is a line of text that the user can read. It stands in the session's log and applies to that session only:
 
-- ``command git push *``: this program and subcommand with any arguments except an option that runs a program; -
-``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise; - ``edit src/**``: files
-below a folder, except hidden ones; ``edit setup.py``: this file; - ``browse https://HOST/**``: navigation to any page
-of the origin; ``browse URL``: this page; ``browser CALLS``: exactly these browser calls, on any open page, unless they
-are irreversible there (browser_acts.py); - ``mcp SERVER TOOL``: this tool of this MCP server, with any arguments.
+- ``command git push *``: this program and subcommand with any arguments except an option that runs a program
+- ``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise
+- ``edit src/**``: files below a folder, except hidden ones; ``edit setup.py``: this file
+- ``browse https://HOST/**``: navigation to any page of the origin; ``browse URL``: this page
+- ``browser CALLS``: exactly these browser calls, on any open page, unless they are irreversible there (browser_acts.py)
+- ``mcp SERVER TOOL``: this tool of this MCP server, with any arguments
 
 A rule allows names and does not check their meaning: if ``git`` is redefined in the shell, or the shell is in another
 directory, an action that the user allowed did that.

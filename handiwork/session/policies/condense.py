@@ -193,7 +193,7 @@ class _Draft:
         return [e for n, e in enumerate(self.state.history[:cut]) if n != task and e[0].id not in waiting]
 
     def collapse(self, cut: int, limit: float) -> CondensationEvent | None:
-        """Return the event that collapses the first entries; None if more than ``most`` tokens would remain."""
+        """Return the event that collapses the first entries; None if more than ``limit`` tokens or no fewer remain."""
         if not cut:
             return None
         event = _condensation(self.state.history[:cut], "collapse")
@@ -203,7 +203,7 @@ class _Draft:
         return event if remaining <= min(limit, self.size - 1) else None
 
     def worth_notes(self, cut: int, limit: float) -> bool:
-        """Return whether at most ``most`` tokens would remain with notes in place of the first entries."""
+        """Return whether at most ``limit`` tokens would remain with notes in place of the first entries."""
         freed = self._scale * (estimate(self.replaceable(cut)) - self.longest_notes / CHARACTERS)
         return freed > 0 and self.size - freed <= limit
 

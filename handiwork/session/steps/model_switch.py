@@ -19,7 +19,7 @@ class Models:
 
     ``first_call_lock`` serialises calls until one has been priced; ``budget_lock`` guards the totals and ``in_flight``.
     ``temperature``, if given, is the minimum for every call; ``protocol`` is the user's choice,
-    ``rate_limit`` holds for each model.
+    ``rate_limit`` holds for each model, ``base_url`` is that of ``llm``.
     """
 
     def __init__(
@@ -29,9 +29,11 @@ class Models:
         temperature: float | None = None,
         protocol: ProtocolName = "auto",
         rate_limit: RateLimit = RateLimit(),  # noqa: B008 - frozen
+        base_url: str | None = None,
     ) -> None:
         self._llm, self._make, self.rate_limit = llm, make, rate_limit
-        self._by_name: dict[str, LLM] = {}
+        self._base_url = base_url
+        self._by_name: dict[tuple[str, str | None], LLM] = {}
         self._temperature = temperature
         self._protocol: ProtocolName = protocol
         self._used: list[LLM] = []
@@ -53,13 +55,15 @@ class Models:
         A ``name`` without a provider is a model of the session's server.
         """
         if name is not None and name not in (totals.model, self._llm.name) and self._make is not None:
-            if name not in self._by_name:
-                self._by_name[name] = self._make(name, None if ":" in name else totals.base_url)
-            return self._by_name[name]
-        if totals.model not in ("", self._llm.name) and self._make is not None:
+            key = name, None if ":" in name else totals.base_url
+            if key not in self._by_name:
+                self._by_name[key] = self._make(*key)
+            return self._by_name[key]
+        is_other = (totals.model, totals.base_url) != (self._llm.name, self._base_url)
+        if totals.model and is_other and self._make is not None:
             llm = self._make(totals.model, totals.base_url)
             self._used.append(self._llm)
-            self._llm = llm
+            self._llm, self._base_url = llm, totals.base_url
         return self._llm
 
     async def close(self) -> None:

@@ -22,7 +22,7 @@ from handiwork.llm.create import create as create_llm
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
-from handiwork.session.config import SessionConfig, SessionError
+from handiwork.session.config import SessionConfig, SessionError, title_of
 from handiwork.session.open import changes, create, reopen, sandbox_of
 from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
@@ -40,8 +40,6 @@ AT_ONCE = 4
 
 TEST_SECONDS = 600.0
 """Timeout of the test command; the test fails when it expires."""
-
-TITLE = 100
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ async def run_attempts(
         raise SessionError("attempts need copies of the files: work in a sandbox, and not in place")
     for model, base_url in request.models:
         create_llm(model, base_url)  # an attempt that cannot begin would end the others
-    session = await create(store, data, config, lambda _: None, request.task.strip().split("\n")[0][:TITLE])
+    session = await create(store, data, config, lambda _: None, title_of(request.task))
     try:
         await begin(data, session)
     finally:
@@ -157,7 +155,7 @@ class _SharedBudget:
         )
 
     def give_back(self, share: Limits, state: State) -> None:
-        """Return a attempt's unspent share to the budget."""
+        """Return an attempt's unspent share to the budget."""
         spent = {"cost": state.cost, "tokens": state.usage.total, "time": state.time}
         for name in self._remaining:
             self._remaining[name] += getattr(share, name) - spent[name]

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
+from handiwork.agents.base import Agent
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
 from handiwork.events.action import AgentState, ChangeAgentStateAction, MessageAction
@@ -54,8 +55,7 @@ async def fork(
         at += 1  # it belongs to the observation that follows it
     history = await history_of(data, log)
     config = SessionConfig.model_validate({**(await config_of(log)).model_dump(), **changes})
-    if "agent" in changes:
-        find(config.agent, catalog_of(config, Path(config.workspace), data))
+    agent = find(config.agent, catalog_of(config, history.workspace.base, data))
     conversation = len(events) if restored == "files" else at
     state = _state(events[:conversation], log.id, conversation)
     tree = tree_at(events[: len(events) if restored == "conversation" else at], log.id)
@@ -68,7 +68,7 @@ async def fork(
         except BaseException:
             await asyncio.to_thread(remove_tree, folder)
             raise
-        first = _first_events(state, config, tree, _note(restored, at))
+        first = _first_events(state, config, agent, tree, _note(restored, at))
         for number, event in enumerate(first, conversation + 1):
             state.apply(event.with_fields(id=number))
         agent_state: AgentState = "running"
@@ -117,9 +117,9 @@ def _state(events: list[Event], session: str, at: int) -> State:
     return state
 
 
-def _first_events(state: State, config: SessionConfig, tree: str, note: str) -> list[Event]:
+def _first_events(state: State, config: SessionConfig, agent: type[Agent], tree: str, note: str) -> list[Event]:
     """Return the fork's first events: its start, its snapshot, observations of abandoned actions, a message."""
-    started = config.started(find(config.agent).__name__, config.model, config.workspace, resumed=True)
+    started = config.started(agent.__name__, config.model, config.workspace, resumed=True)
     events: list[Event] = [started, SnapshotEvent(tree=tree)]
     for task in state.tree():
         for action in abandoned_actions(state, task):

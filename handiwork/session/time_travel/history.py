@@ -54,8 +54,12 @@ async def changes_from_to(data: Path, log: EventLog, first: int | None, last: in
         if at is not None and not 0 <= at <= len(events):
             raise SessionError(f"session {log.id} has no event {at}: its events are 1 to {len(events)}")
     before, after = (tree_at(events[:at], log.id) for at in (first or 0, len(events) if last is None else last))
-    with snapshots_in_use(data):
-        return await asyncio.to_thread(history.changes_between, before, after)
+
+    def changes() -> list[Change]:
+        with snapshots_in_use(data):  # waits for a collection, which may need this event loop to end
+            return history.changes_between(before, after)
+
+    return await asyncio.to_thread(changes)
 
 
 def tree_at(events: Sequence[Event], session: str) -> str:

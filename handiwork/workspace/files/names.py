@@ -1,6 +1,14 @@
-"""File names for display: a name cannot pose as several names or as another line of output."""
+"""Names and texts for display: a name cannot pose as several names, and no text as another."""
 
 from __future__ import annotations
+
+import re
+
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e01ef]"
+)
+"""Characters that hide or reorder text; not the joiners and the emoji style, which emoji and scripts need."""
 
 _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
 

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from handiwork.process import stat_fields
+from handiwork.process import start_ticks
 
 _NAME = re.compile(r"handiwork-files-(\d+)-(\d+)-(\d+)-\w+")
 """The process namespace, the process in it, and its start in clock ticks since boot."""
@@ -20,7 +20,7 @@ _NAME = re.compile(r"handiwork-files-(\d+)-(\d+)-(\d+)-\w+")
 def temporary_dir() -> Generator[Path]:
     """Yield a new folder that only this user can enter, in the system's folder for temporary files."""
     pid = os.getpid()
-    with tempfile.TemporaryDirectory(prefix=f"handiwork-files-{_namespace()}-{pid}-{_start(pid)}-") as name:
+    with tempfile.TemporaryDirectory(prefix=f"handiwork-files-{_namespace()}-{pid}-{start_ticks(pid)}-") as name:
         yield Path(name)
 
 
@@ -28,7 +28,7 @@ def remove_abandoned() -> None:
     """Remove this user's folders whose process is gone; processes of other namespaces are not visible here."""
     for path in Path(tempfile.gettempdir()).glob("handiwork-files-*"):
         name = _NAME.fullmatch(path.name)
-        if name is None or name[1] != _namespace() or _start(int(name[2])) == name[3]:
+        if name is None or name[1] != _namespace() or start_ticks(int(name[2])) == name[3]:
             continue
         with suppress(FileNotFoundError):
             if path.lstat().st_uid == os.getuid():
@@ -37,11 +37,3 @@ def remove_abandoned() -> None:
 
 def _namespace() -> str:
     return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
-
-
-def _start(pid: int) -> str:
-    """Return a process's start, "" if there is none: process numbers are reused."""
-    try:
-        return stat_fields(pid)[19]
-    except (FileNotFoundError, ProcessLookupError):
-        return ""

@@ -110,7 +110,7 @@ def _open_up(root: Path, folder: str) -> bool:
 
 
 def _leads_out(root: Path, folder: str) -> bool:
-    """Return whether the ``.git`` in ``here`` is a link, or a file that names a directory outside ``root``."""
+    """Return whether the ``.git`` in ``folder`` is a link, or a file that names a directory outside ``root``."""
     with suppress(FileNotFoundError), open_dir(root, folder) as directory:
         status = _status(".git", directory)
         if status is None or stat.S_ISDIR(status.st_mode):
@@ -121,7 +121,7 @@ def _leads_out(root: Path, folder: str) -> bool:
 
 
 def _is_inside(root: Path, folder: str, target: bytes) -> bool:
-    """Return whether a path relative to the directory ``here`` stays inside ``root`` once links are resolved."""
+    """Return whether a path relative to ``folder`` stays inside ``root`` once links are resolved."""
     try:
         return Path(os.path.realpath(root / folder / os.fsdecode(target.rstrip(b"\r\n")))).is_relative_to(root)
     except ValueError:
@@ -129,7 +129,7 @@ def _is_inside(root: Path, folder: str, target: bytes) -> bool:
 
 
 def _clean(root: Path, folder: str, directory: int) -> None:
-    """Clean the repository at ``here``, whose descriptor is ``directory``."""
+    """Clean the repository at ``folder``, whose descriptor is ``directory``."""
     for name in ("hooks", "config.worktree"):
         _remove(name, directory)
     for name in ("objects", "refs", "info"):
