@@ -54,7 +54,8 @@ class Rollout:
 
     ``ask`` sends a prompt to the model that plays the user or judges, at temperature 0. Raises LLMError. ``feedback``
     sends one to the model that comments on the agent's steps, and is None in a run without such a model. ``files`` are
-    the session's files on this machine, None if the rollout was made without a session.
+    the session's files on this machine, None if the rollout was made without a session. ``turn`` is the number of the
+    agent's last turn, from 1, 0 if it is not known; the state's history may lack turns that were condensed.
     """
 
     instance: Instance
@@ -63,6 +64,7 @@ class Rollout:
     ask: Ask
     feedback: Ask | None = None
     files: SessionFiles | None = None
+    turn: int = 0
 
     @property
     def final_message(self) -> str:
@@ -98,8 +100,9 @@ class Benchmark(ABC):
     agent that has used them up is scored on its result so far. ``agent`` is the default agent, "" for the one in the
     user's settings. With ``writable_root`` the tasks change the system itself: in a sandbox with an image the agent is
     root of a container that vanishes afterwards, as ``sandbox.docker`` describes. ``has_feedback`` means that a second
-    model may comment on the agent's steps, see ``Rollout.feedback``. ``own_data`` is the data folder of a benchmark
-    that comes with its data. ``data_folder`` names the folder with its data, "" if that has the benchmark's name.
+    model may comment on the agent's steps, see ``Rollout.feedback``. ``scoring_seconds`` is the time that its scorer
+    may take beyond the usual before a rollout counts as hanging. ``own_data`` is the data folder of a benchmark that
+    comes with its data. ``data_folder`` names the folder with its data, "" if that has the benchmark's name.
     """
 
     name: ClassVar[str]
@@ -117,6 +120,7 @@ class Benchmark(ABC):
     agent: ClassVar[str] = ""
     writable_root: ClassVar[bool] = False
     has_feedback: ClassVar[bool] = False
+    scoring_seconds: ClassVar[float] = 0.0
     own_data: ClassVar[Path | None] = None
     data_folder: ClassVar[str] = ""
 

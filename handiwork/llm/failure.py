@@ -28,6 +28,9 @@ _TOO_LONG = re.compile(
     r"|must (be <=|have less than) \d+( tokens|\. given: \d+ `inputs`)|body too large\b.{0,60}\btokens",
     re.IGNORECASE,
 )
+_OVER_RATE = re.compile(r"request too large for\b.{0,200}\btokens per min", re.IGNORECASE)
+"""One request has more tokens than a minute may have, so no wait helps."""
+
 _NO_MODEL = re.compile(
     r"model_not_found|not a valid model|invalid model|model\b.{0,80}(not found|does not exist)", re.IGNORECASE
 )
@@ -49,6 +52,9 @@ _NO_IMAGES = re.compile(
     rf"|{_NOT}.{{0,40}}\b(?:images?|vision)\b",
     re.IGNORECASE,
 )
+_BAD_IMAGE = re.compile(r"following formats|image[ _](?:format|type)|\bmime\b", re.IGNORECASE)
+"""The refusal of one picture, by a model that takes others."""
+
 _TEMPLATE_RULES: dict[TemplateRule, re.Pattern[str]] = {
     "alternating": re.compile(r"roles must alternate|unexpected role\b.{0,40}\bafter role", re.IGNORECASE),
     "single calls": re.compile(r"only supports? single tool[- ]calls?", re.IGNORECASE),
@@ -90,9 +96,10 @@ def refusal(
         return AuthenticationError(f"{server} refused the key{code}: {words}; check {key_name}")
     if status == 402 or _NO_CREDIT.search(evidence):
         return RequestRejectedError(f"{server} wants to be paid first{code}: {words}")
-    if status == 429:
+    over_rate = _OVER_RATE.search(evidence)
+    if status == 429 and not over_rate:
         return RateLimitError(f"{server} limits the rate{code}: {words}", retry_after=retry_after)
-    if _TOO_LONG.search(evidence):
+    if over_rate or _TOO_LONG.search(evidence):
         return ContextWindowError(f"the conversation is too long for {model}{code}: {words}")
     for rule, pattern in _TEMPLATE_RULES.items():
         if pattern.search(evidence):
@@ -116,11 +123,12 @@ def lacking(
     """
     if not isinstance(error, RequestRejectedError | ModelNotFoundError | ProviderError):
         return None
-    if images and capabilities.vision and _NO_IMAGES.search(str(error)):
+    words = str(error)
+    if images and capabilities.vision and _NO_IMAGES.search(words) and not _BAD_IMAGE.search(words):
         return replace(capabilities, vision=False)
-    if tools and _NO_TOOLS.search(str(error)):
+    if tools and _NO_TOOLS.search(words):
         return replace(capabilities, tools=False)
-    if form is not None and _NO_SCHEMA.search(str(error)):
+    if form is not None and _NO_SCHEMA.search(words):
         return (
             replace(capabilities, grammar=False) if isinstance(form, Grammar) else replace(capabilities, schema=False)
         )

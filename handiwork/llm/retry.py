@@ -17,14 +17,17 @@ from handiwork.llm.types import Completion
 LONGEST_PAUSE = 60.0
 """The longest pause between two attempts in seconds, even if the provider asks for a longer one."""
 
+SILENCE = 300.0
+"""Seconds without data after which an attempt fails: reasoning models send nothing for minutes, which must be paid."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
     """The limits of a call's retries; times are in seconds.
 
-    An attempt fails after ``silence`` seconds without data; None means 60, and 600 for a server on this machine, which
-    is silent while it reads a long prompt. ``deadline`` limits a whole call with all its attempts. ``pause`` is the
-    wait before the second attempt, doubled for each further one.
+    An attempt fails after ``silence`` seconds without data; None means SILENCE, and 600 for a server on this machine or
+    its network, which is silent while it reads a long prompt. ``deadline`` limits a whole call with all its attempts.
+    ``pause`` is the wait before the second attempt, doubled for each further one.
     """
 
     attempts: int = 4

@@ -73,6 +73,7 @@ def xlsx(path: str) -> Iterator[str]:
     book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     for sheet in book.worksheets:
         yield f"== Sheet {sheet.title} =="
+        sheet.reset_dimensions()  # some programs write too small ones, and cells outside of them would be left out
         for number, row in enumerate(sheet.iter_rows(values_only=True)):
             if number == _MAX_ROWS:
                 yield f"[only the first {_MAX_ROWS} rows: read the others with a library]"

@@ -18,7 +18,7 @@ _LEFT_OUT = ("node_modules", "__pycache__")
 """Directories that are never searched, besides hidden ones."""
 
 _WIDEST = 300  # characters of a matching line
-_OUTPUT_LIMIT = 8 << 20  # bytes of ripgrep's output
+_OUTPUT_LIMIT = 64 << 20  # bytes of ripgrep's output
 _CHUNK = 1 << 16
 _SNIFFED = 8192
 
@@ -126,6 +126,7 @@ def _arguments() -> list[str]:
 def _grep(command: Iterable[str], term: str, directory: str) -> Iterator[tuple[str, int, str]]:
     """Yield path, line number and line of ripgrep's matches."""
     options = ["--fixed-strings", "--no-heading", "--with-filename", "--line-number", "--encoding", "none"]
+    options += ["--max-columns", "4096", "--max-columns-preview"]  # one long line must not end the search
     words = [*command, *_arguments(), *options, "-e", term, "--", directory]
     for line in _output(words, b"\n"):
         path, separator, rest = line.partition(b"\0")

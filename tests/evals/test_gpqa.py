@@ -63,6 +63,8 @@ async def test_an_answer_without_a_letter_is_wrong_and_never_drawn(data: Path, s
         ("(D)", "D"),
         ("B. mercury", "B"),
         ("Not (A) as I thought; the answer is (C)", "C"),
+        ("(A) fits at first, but the answer is (C)", "C"),
+        ("A: no.\nB: yes.\nThe answer is B", "B"),
         ("Final answer: D because it is liquid", "D"),
         ("So it must be (B)!", "B"),
         ("the answer is a proton", ""),

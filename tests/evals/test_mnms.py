@@ -86,6 +86,11 @@ async def test_a_plan_is_scored_against_the_reference_it_matches_best(data: Path
         assert (await BENCHMARK.score(done)).value == pytest.approx(f1)
 
 
+def test_an_alternative_plan_that_is_made_exactly_is_exact() -> None:
+    plans = [["image_captioning", "text_summarization"], ["text_summarization", "image_captioning"]]
+    assert grade(plans, code("text_summarization", "image_captioning")).details["exact"]
+
+
 def test_the_figures_are_means_over_the_tools(data: Path) -> None:
     first, second = BENCHMARK.load(data, "code-use")
     scores = [

@@ -45,6 +45,13 @@ async def test_directory_variables_functions_and_the_last_exit_code_stay(client:
     assert observation["cwd"] == str(client.workspace / "a dir")
 
 
+async def test_a_directory_whose_name_is_not_utf_8(client: Client) -> None:
+    observation = await client.run(r"mkdir $'caf\xe9'; cd $'caf\xe9'; echo here")
+    assert observation["content"] == "here\n"
+    assert observation["cwd"].endswith("/caf?")
+    assert (await client.run("echo still"))["content"] == "still\n"
+
+
 async def test_exit_brings_a_new_shell_in_the_same_place(client: Client) -> None:
     observation = await client.run("mkdir d; cd d; export FOO='x y'; f() { echo fn $FOO; }; set -u; exit 3")
     assert (observation["status"], observation["exit_code"]) == ("exited", 3)

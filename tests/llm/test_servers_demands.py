@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.events.base import Part
-from handiwork.llm.errors import ContextWindowError, RequestRejectedError, UnsupportedError
+from handiwork.llm.errors import ContextWindowError, RateLimitError, RequestRejectedError, UnsupportedError
 from handiwork.llm.failure import refusal
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import LLM, Message, Tool, ToolCall
@@ -53,6 +53,50 @@ async def test_cached_tokens_and_the_cost_of_the_user_s_own_key_are_counted(
     answer = await chat().complete([ASK])
     assert (answer.usage.input, answer.usage.cache_read) == (19 - cache_read, cache_read)
     assert answer.cost_source != "provider" if cost is None else answer.cost == cost
+
+
+@pytest.mark.parametrize(
+    ("usage", "output"),
+    [
+        ({"total_tokens": 14, "completion_tokens_details": {"reasoning_tokens": 3}}, 4),
+        ({"total_tokens": 17, "completion_tokens_details": {"reasoning_tokens": 3}}, 7),
+        ({"total_tokens": 104}, 94),
+        ({"total_tokens": 14}, 4),
+    ],
+)
+async def test_reasoning_that_only_the_total_has_is_counted(
+    server: StandIn, chat: Make, usage: dict[str, object], output: int
+) -> None:
+    server.planned.append(Stream(text("x", usage={"prompt_tokens": 10, "completion_tokens": 4, **usage})))
+    assert (await chat().complete([ASK])).usage.output == output
+
+
+async def test_what_comes_beside_a_call_goes_back_with_it(server: StandIn, chat: Make) -> None:
+    extra = {"google": {"thought_signature": "abc"}}
+    call = {"index": 0, "id": "c", "function": {"name": "run", "arguments": "{}"}, "extra_content": extra}
+    server.planned.append(Stream([chunk({"tool_calls": [call]}), chunk({}, "tool_calls")]))
+    server.planned.append(Stream(text("done")))
+    llm = chat()
+    first = await llm.complete([ASK], tools=[TOOL])
+    turn = Message("assistant", (), first.tool_calls, thinking=first.thinking)
+    await llm.complete([ASK, turn, Message.text("tool", "file", tool_call_id="c")], tools=[TOOL])
+    assert server.requests[1]["messages"][1]["tool_calls"][0]["extra_content"] == extra
+
+
+async def test_an_answer_that_the_server_broke_off_is_asked_for_again(server: StandIn, chat: Make) -> None:
+    broken = Stream([chunk({"content": "I will"}), chunk({}, "insufficient_system_resource")])
+    server.planned.extend([broken, Stream(text("done"))])
+    completion = await chat(patience=Patience(pause=0.01)).complete([ASK])
+    assert (completion.content, len(completion.failed_attempts)) == ("done", 1)
+
+
+async def test_one_bad_picture_does_not_take_the_others_away(server: StandIn, chat: Make) -> None:
+    server.planned.append(refused("You uploaded an unsupported image. Use one of the following formats: ['png']."))
+    llm = chat(blobs=lambda _: b"png")
+    with pytest.raises(RequestRejectedError) as caught:
+        await llm.complete([PICTURE])
+    assert not isinstance(caught.value, UnsupportedError)
+    assert llm.capabilities.vision
 
 
 @pytest.mark.parametrize(
@@ -181,3 +225,10 @@ async def test_the_window_of_a_model_that_a_request_has_loaded_is_found(
 )
 def test_a_conversation_that_is_too_long_is_known_by_these_words(message: str) -> None:
     assert isinstance(refusal(400, {"error": {"message": message}}, "m", "server", "KEY"), ContextWindowError)
+
+
+def test_a_request_with_more_tokens_than_a_minute_may_have_is_too_long() -> None:
+    words = "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 31756."
+    assert isinstance(refusal(429, {"error": {"message": words}}, "m", "server", "KEY"), ContextWindowError)
+    words = "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000."
+    assert isinstance(refusal(429, {"error": {"message": words}}, "m", "server", "KEY"), RateLimitError)

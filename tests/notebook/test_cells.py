@@ -33,6 +33,20 @@ subprocess.run(["echo", "program"])
     assert await text(client, code) == "out err\nsystem\nprogram\nmagic\n42\n"
 
 
+async def test_bytes_for_stdout_come_in_order(client: Client) -> None:
+    code = "import sys\nprint('text')\n_ = sys.stdout.buffer.write(b'bytes\\n')"
+    assert await text(client, code) == "text\nbytes\n"
+    assert await text(client, "print('next')") == "next\n"
+
+
+async def test_pictures_of_a_cell_that_nobody_waited_for_do_not_crowd_out_the_next(client: Client) -> None:
+    sleep = "import time\nwhile not __import__('os').path.exists('go'): time.sleep(0.01)\n"
+    assert (await cell(client, sleep + showing(png(), 10), timeout=None, **{"await": 0.1}))["status"] == "running"
+    (client.workspace / "go").touch()
+    observation = await cell(client, "", timeout=60)
+    assert len(observation["images"]) == 10
+
+
 async def test_output_arrives_while_the_cell_runs(client: Client) -> None:
     code = "import os, time\nprint('begun')\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('ended')"
     action = {"type": "IPythonRunCellAction", "code": code, "timeout": 30}

@@ -36,6 +36,14 @@ async def test_an_interrupt_ends_the_cell_and_nothing_else(client: Client) -> No
     assert await client.interrupt() is False
 
 
+async def test_an_interrupted_async_cell_does_not_continue_in_the_next(client: Client) -> None:
+    poll = "import asyncio\nopen('begun', 'w').close()\nwhile True:\n    print('poll')\n    await asyncio.sleep(0.05)"
+    running = await begun(client, poll)
+    await client.interrupt()
+    assert (await running)["error"] == "KeyboardInterrupt"
+    assert await text(client, "await asyncio.sleep(0.3)\n'next'") == "'next'\n"
+
+
 async def test_an_interrupt_ends_a_program_that_the_cell_waits_for(client: Client) -> None:
     running = await begun(client, "!touch begun; sleep 100\nprint('went on')")
     await client.interrupt()

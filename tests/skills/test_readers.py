@@ -105,6 +105,21 @@ book.save(path)
     )
 
 
+def test_a_sheet_whose_dimensions_are_wrong_is_read_whole(folder: Path, capsys: Capture) -> None:
+    code = """
+import openpyxl, zipfile
+book = openpyxl.Workbook()
+for n in range(3): book.active.append([n, "x"])
+book.save(path + ".right")
+with zipfile.ZipFile(path + ".right") as right, zipfile.ZipFile(path, "w") as wrong:
+    for name in right.namelist():
+        wrong.writestr(name, right.read(name).replace(b'ref="A1:B3"', b'ref="A1"'))
+"""
+    write(code, folder / "a.xlsx")
+    parse_xlsx("a.xlsx")
+    assert capsys.readouterr().out.endswith("\n0\tx\n1\tx\n2\tx\n")
+
+
 def test_latex_without_commands(folder: Path, capsys: Capture) -> None:
     (folder / "a.tex").write_text("\\section{One}\nSome \\emph{words}, $x^2$. % a remark\n")
     parse_latex("a.tex")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import shutil
+import signal
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,11 +19,12 @@ from pydantic import TypeAdapter, ValidationError
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
 from handiwork.evals.scoring import sqlite_rows
 from handiwork.evals.scoring.answers import fenced, finish_with, tagged
+from handiwork.evals.scoring.execution import PATIENCE
 from handiwork.events.base import Action
 from handiwork.sandbox.base import Sandbox
 
 SECONDS = 30.0
-"""Seconds for the predicted and the gold query together."""
+"""Seconds of CPU time for the predicted and the gold query together."""
 
 _FILES = {
     "mini_dev": (
@@ -147,9 +150,11 @@ def _with_paths(row: Mapping[str, Any], data: Path) -> dict[str, Any]:
 async def compare(database: str, predicted: str, gold: str, seconds: float = SECONDS) -> dict[str, Any]:
     """Return the result of the process ``sqlite_rows`` for two queries: ``equal``, ``error``, ``gold``.
 
-    It is killed after ``seconds``, which counts as the predicted query's error. Raises RuntimeError if it fails itself.
+    It ends after ``seconds`` of CPU time, or PATIENCE times that of wall time, which counts as the predicted query's
+    error. Raises RuntimeError if it fails itself.
     """
-    request = json.dumps({"database": database, "predicted": predicted, "gold": gold}).encode()
+    late = {"equal": False, "error": f"it took more than {seconds:g} s", "gold": ""}
+    case = {"database": database, "predicted": predicted, "gold": gold, "seconds": math.ceil(seconds)}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", sqlite_rows.__file__),
         stdin=asyncio.subprocess.PIPE,
@@ -158,13 +163,15 @@ async def compare(database: str, predicted: str, gold: str, seconds: float = SEC
         env={},
     )
     try:
-        out, problem = await asyncio.wait_for(process.communicate(request), seconds)
+        out, problem = await asyncio.wait_for(process.communicate(json.dumps(case).encode()), PATIENCE * seconds)
     except TimeoutError:
-        return {"equal": False, "error": f"it took more than {seconds:g} s", "gold": ""}
+        return late
     finally:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+    if process.returncode == -signal.SIGXCPU:
+        return late
     if process.returncode and process.returncode < 0:
         return {"equal": False, "error": f"it brought SQLite down, signal {-process.returncode}", "gold": ""}
     if process.returncode:

@@ -115,11 +115,13 @@ class EDA(Benchmark):
     async def score(self, rollout: Rollout) -> Score:
         """Score the number of the winning question, 0 without one."""
         names, texts = rollout.instance.row["names"], questions(rollout.state)[:TURNS]
-        winner = next((number for number, question in enumerate(texts, 1) if contains_name(names, question)), None)
-        details = {"truth": names[0], "won": winner is not None, "turns": winner or len(texts)}
+        condensed = max(rollout.turn - len(texts), 0)  # none of these questions has won, or the game had ended
+        numbered = enumerate(texts, 1 + condensed)
+        winner = next((number for number, question in numbered if contains_name(names, question)), None)
+        details = {"truth": names[0], "won": winner is not None, "turns": winner or condensed + len(texts)}
         if winner is None:
             return Score(0.0, texts[-1], details)
-        return Score(1 - 0.02 * max(winner - FREE, 0), texts[winner - 1], details)
+        return Score(1 - 0.02 * max(winner - FREE, 0), texts[winner - 1 - condensed], details)
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
         """Return the share of games won, and the mean number of questions in a game."""

@@ -4,7 +4,7 @@ The choices of each record are shuffled by a generator seeded with the record's 
 order. The letter is scored; an answer that names none is wrong. The authors' own parser
 (https://github.com/idavidrein/gpqa) reads letters in parentheses only, and the first one. Two things differ here: a
 letter also counts alone, before its choice ("B) iron") and after "answer is"; and of several letters the last counts,
-so an answer that first considers (A) and then decides for (C) is C.
+so "(A) fits at first, but the answer is (C)" is C.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ COLUMNS = ("Record ID", "Question", RIGHT, "Incorrect Answer 1", "Incorrect Answ
 
 NAMED = (
     re.compile(r"[^\w]*([A-Da-d])[^\w]*"),
-    re.compile(r"[^\w]*([A-D])[).:].*", re.DOTALL),
     re.compile(r".*\b(?i:answer)(?i:\s+is)?[^\w]*([A-D])\b.*", re.DOTALL),
+    re.compile(r"[^\w]*([A-D])[).:].*", re.DOTALL),
     re.compile(r".*\(([A-D])\).*", re.DOTALL),
 )
-"""Patterns of whole answers that name a letter, surest first: alone, before its choice, "the answer is B", "(B)"."""
+"""Patterns of whole answers that name a letter, surest first: alone, "the answer is B", before its choice, "(B)"."""
 
 
 class GPQA(Benchmark):

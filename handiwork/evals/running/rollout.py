@@ -190,7 +190,8 @@ async def _result_fields(
     """Return the fields of a result about the rollout's end and its score."""
     factor, grace = HANGING
     try:
-        async with asyncio.timeout(factor * conditions.deadline + grace), opened.hold_lease():
+        patience = factor * conditions.deadline + grace + benchmark.scoring_seconds
+        async with asyncio.timeout(patience), opened.hold_lease():
             rollout = await _converse(conditions, benchmark, job.instance, opened, models)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
             if outcome == "limit" and job.budget is not None and _is_spent(job.budget, conditions, rollout.state):
@@ -348,6 +349,7 @@ async def _converse(
         await opened.log.append(await arms.work(conditions.agent, benchmark, instance, sandbox))
     for turn in range(1, benchmark.turns + 2):
         await opened.run(prompt, end)
+        rollout = replace(rollout, turn=turn)
         if end.failure is not None:
             raise end.failure
         if turn > benchmark.turns or rollout.state.agent_state not in ANSWERABLE:

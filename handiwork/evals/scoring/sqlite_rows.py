@@ -1,8 +1,8 @@
 """Compares the rows of two queries on an SQLite database, in a separate process; imports none of our modules.
 
-Standard input is JSON: ``database``, a path, and the ``predicted`` and the ``gold`` query. Standard output is JSON:
-``equal``, whether both found the same set of rows; ``error``, SQLite's error for the predicted query; ``gold``, its
-error for the other.
+Standard input is JSON: ``database``, a path, the ``predicted`` and the ``gold`` query, and the ``seconds`` of CPU time
+after which SIGXCPU ends the process. Standard output is JSON: ``equal``, whether both found the same set of rows;
+``error``, SQLite's error for the predicted query; ``gold``, its error for the other.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def main() -> None:
     """Compare the queries from standard input."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     request = json.load(sys.stdin)
+    resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"] + 1))
     # Neither writing nor attaching another file: the file is opened read-only, and all operations but reading are
     # denied.
     database = sqlite3.connect(f"file:{quote(request['database'])}?mode=ro", uri=True)

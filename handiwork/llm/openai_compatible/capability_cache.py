@@ -35,14 +35,18 @@ def recall(server: str, model: str, capabilities: Capabilities) -> Capabilities:
     )
 
 
-def remember(server: str, model: str, capabilities: Capabilities) -> None:
-    """Remember the capabilities; a cache that cannot be written is left alone."""
+def remember(server: str, model: str, before: Capabilities, after: Capabilities) -> None:
+    """Remember what ``after`` lacks and ``before`` had; a cache that cannot be written is left alone."""
     file = _file()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with locked(file.with_suffix(".lock"), flags=os.O_RDWR | os.O_CREAT):
             entries = _read(file)
-            fields = {name: getattr(capabilities, name) for name in ("tools", "schema", "vision")}
+            known = recall(server, model, Capabilities(vision=True))
+            fields = {
+                name: getattr(known, name) and getattr(after, name) >= getattr(before, name)
+                for name in ("tools", "schema", "vision")
+            }
             with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as new:
                 json.dump({**entries, _key(server, model): {**fields, "time": time.time()}}, new)
             Path(new.name).replace(file)

@@ -30,7 +30,7 @@ from handiwork.llm.openai_compatible.wire import (
     tool_form,
 )
 from handiwork.llm.price import price
-from handiwork.llm.retry import Patience, retry_after_seconds, with_retries
+from handiwork.llm.retry import SILENCE, Patience, retry_after_seconds, with_retries
 from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.window import probe
 
@@ -44,6 +44,10 @@ _WIRE_RULES: tuple[tuple[WireRule, re.Pattern[str]], ...] = (
     ("reasoning", re.compile(r"reasoning_content(?!.{0,60}extra inputs)", re.IGNORECASE | re.DOTALL)),
     ("short ids", re.compile(r"tool[ _]call[ _]id|tool_use[._ ]id", re.IGNORECASE)),
 )
+
+
+_BROKEN_OFF = frozenset({"error", "insufficient_system_resource", "network_error"})
+"""Finish reasons of OpenRouter, DeepSeek and Z.ai for an answer that is not whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,8 @@ class ChatLLM:
             body["response_format"] = schema_form(form)
         if temperature is not None and self._takes_temperature:
             body["temperature"] = temperature
+        if urlsplit(self._endpoint.base_url).hostname == "openrouter.ai" and self._model.startswith("anthropic/"):
+            body["cache_control"] = {"type": "ephemeral"}  # Claude caches a prompt only on request
 
         async def attempt() -> Completion:
             client = await self._open()
@@ -176,8 +182,8 @@ class ChatLLM:
         """Raise UnsupportedError, and remember it, if the error shows that the server lacks a capability."""
         fewer = lacking(error, self._capabilities, tools=tools, form=form, images=images)
         if fewer is not None:
+            remember(self._endpoint.base_url, self._model, self._capabilities, fewer)
             self._capabilities = fewer
-            remember(self._endpoint.base_url, self._model, fewer)
             raise UnsupportedError(str(error)) from error
 
     async def _open(self) -> AsyncClient:
@@ -226,7 +232,7 @@ class ChatLLM:
         completion = Completion(
             content=answer.content,
             tool_calls=answer.tool_calls,
-            thinking=tuple({**part, "model": self._model} for part in answer.thinking),
+            thinking=tuple({**part, "model": self._model} for part in (*answer.thinking, *answer.extras)),
             usage=usage,
             cost=cost,
             cost_source=source,
@@ -267,7 +273,7 @@ class ChatLLM:
     async def _in_time(self, step: Awaitable[T]) -> T:
         silence = self._patience.silence
         if silence is None:
-            silence = 600.0 if _is_near(urlsplit(self._endpoint.base_url).hostname or "") else 60.0
+            silence = 600.0 if _is_near(urlsplit(self._endpoint.base_url).hostname or "") else SILENCE
         try:
             async with asyncio.timeout(silence):
                 return await step
@@ -293,6 +299,8 @@ class ChatLLM:
     def _check(self, answer: Assembly) -> None:
         if not answer.done and not answer.finish_reason:
             raise ProviderError(f"the stream from {self._server} was cut before its end")
+        if answer.finish_reason in _BROKEN_OFF:
+            raise ProviderError(f"{self._server} broke its answer off: {answer.finish_reason}")
         if answer.content or answer.tool_calls:
             return
         if answer.finish_reason == "content_filter":

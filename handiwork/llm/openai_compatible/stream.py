@@ -70,6 +70,7 @@ class _PartialCall:
         self.id = call_id
         self.name = ""
         self.arguments: list[str] = []
+        self.extra: dict[str, Any] = {}
 
 
 class _Detail:
@@ -213,6 +214,9 @@ class Assembly:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         self._counter.add(text)
         call.arguments.append(text)
+        if extra := object_of(piece.get("extra_content")):
+            self._counter.add(extra)
+            call.extra |= extra
 
     @property
     def is_endless(self) -> bool:
@@ -255,13 +259,20 @@ class Assembly:
         return (*parts, *([{"content": thought}] if thought else []))
 
     @property
+    def extras(self) -> tuple[dict[str, Any], ...]:
+        """What Google sends beside its calls and wants back with them, its signatures, by the calls' positions."""
+        return tuple(
+            {"content": "", "call": n, "extra": call.extra} for n, call in enumerate(self._calls) if call.extra
+        )
+
+    @property
     def usage(self) -> Usage:
         """The tokens by class, zero if the server reported none or implausible figures."""
         report = object_of(self._usage)
         details = object_of(report.get("prompt_tokens_details"))
         return usage_of(
             report.get("prompt_tokens"),
-            report.get("completion_tokens"),
+            _output_of(report),
             # The protocol counts cached tokens as prompt tokens too; DeepSeek and Kimi have fields of their own.
             details.get("cached_tokens") or report.get("prompt_cache_hit_tokens") or report.get("cached_tokens"),
             details.get("cache_write_tokens"),
@@ -278,6 +289,16 @@ class Assembly:
         if cost is None or report.get("is_byok") is not True:
             return cost
         return cost + (cost_of(object_of(report.get("cost_details")).get("upstream_inference_cost")) or 0.0)
+
+
+def _output_of(report: dict[str, Any]) -> object:
+    """Return the tokens of the answer with its reasoning, which xAI and Google count in the total alone."""
+    prompt, output, total = (report.get(f"{kind}_tokens") for kind in ("prompt", "completion", "total"))
+    if not (isinstance(prompt, int) and isinstance(output, int) and isinstance(total, int)):
+        return output
+    hidden = total - prompt - output
+    reasoning = object_of(report.get("completion_tokens_details")).get("reasoning_tokens")
+    return output + hidden if hidden > 0 and reasoning in (None, hidden) else output
 
 
 def _text(value: object) -> str:

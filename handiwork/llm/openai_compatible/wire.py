@@ -119,7 +119,7 @@ class Wire:
             form["tool_call_id"] = self._id(message.tool_call_id or "")
             form["content"] = form["content"] or "(no output)"
         if message.tool_calls:
-            form["tool_calls"] = [
+            calls: list[dict[str, Any]] = [
                 {
                     "id": self._id(call.id),
                     "type": "function",
@@ -130,10 +130,13 @@ class Wire:
                 }
                 for call in message.tool_calls
             ]
+            form["tool_calls"] = calls
             # Reasoning is sent back only between tool calls, and to the model it came from: others refuse it.
             for part in message.thinking:
                 if part.get("model") == self._model and (field := part.get("field")):
                     form[field] = part["details"] if "details" in part else part["content"]
+                if part.get("model") == self._model and part.get("call", len(calls)) < len(calls):
+                    calls[part["call"]]["extra_content"] = part["extra"]
         if message.role == "assistant" and "reasoning" in self.rules:
             own = [str(part.get("content") or "") for part in message.thinking if part.get("model") == self._model]
             form["reasoning_content"] = "".join(own) or " "

@@ -43,7 +43,7 @@ from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.openai_compatible.wire import Blobs, has_images, require_senses
 from handiwork.llm.price import price
 from handiwork.llm.pydantic_ai.parts import MessageParts, calls_of, thinking_of
-from handiwork.llm.retry import Patience, with_retries
+from handiwork.llm.retry import SILENCE, Patience, with_retries
 from handiwork.llm.types import LLM, Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.usage import usage_of
 from handiwork.llm.window import window_of
@@ -246,8 +246,6 @@ class ProviderLLM:
             return self._completion(response, time.monotonic() - started, first_token)
 
     def _completion(self, response: ModelResponse, latency: float, first_token: float | None) -> Completion:
-        if response.finish_reason is None or response.state != "complete":
-            raise ProviderError(f"the stream from {self._name} was cut before its end")
         counted = response.usage
         # pydantic-ai includes cached tokens in the input, for every provider.
         usage = usage_of(
@@ -262,17 +260,22 @@ class ProviderLLM:
             cost=cost,
             cost_source=source,
             model=response.model_name or self._model.model_name,
-            finish_reason=response.finish_reason,
+            finish_reason=response.finish_reason or "",
             latency=latency,
             first_token=first_token,
         )
-        if completion.content or completion.tool_calls:
+        error: LLMError
+        if response.finish_reason is None or response.state != "complete":
+            error = ProviderError(f"the stream from {self._name} was cut before its end")
+        elif response.finish_reason == "error":
+            error = ProviderError(f"{self._name} broke its answer off")
+        elif completion.content or completion.tool_calls:
             return completion
-        if response.finish_reason in ("content_filter", "length"):
-            error: LLMError = RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
+        elif response.finish_reason in ("content_filter", "length"):
+            error = RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
         else:
             error = ProviderError(f"{self._name} sent an empty answer")
-        error.discarded = (completion,)
+        error.discarded = (completion,) if usage.total else ()
         raise error
 
     def _settings(self, temperature: float | None) -> ModelSettings:
@@ -310,7 +313,7 @@ class ProviderLLM:
             with self._answer():
                 return await step
 
-        silence = self._patience.silence or 60.0
+        silence = self._patience.silence or SILENCE
         self._client.heard = time.monotonic()
         task = asyncio.create_task(result())
         try:

@@ -198,8 +198,10 @@ class Actions:
         """Change the shell's directory to the one a cell changed to, unless a command runs in the shell."""
         if not self._shell.unreported:
             quoted = b"'" + directory.replace(b"'", b"'\\''") + b"'"
-            result = await self._shell.run(b"builtin cd -- " + quoted, Keep(), None, lambda _: None)
-            self._shell.on_output(result.text.content.encode(errors="replace"))  # output of background jobs
+            text = (await self._shell.run(b"builtin cd -- " + quoted, Keep(KEPT, KEPT), None, lambda _: None)).text
+            self._shell.on_output((text.content + text.tail).encode(errors="replace"))  # output of background jobs
+            if text.spool is not None:
+                self._spools.delete(text.spool)
 
     async def _read(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, start, end = fields.text("path"), fields.line("start") or 1, fields.line("end")

@@ -87,8 +87,8 @@ async def begin(send: Send, status: int, kind: bytes) -> None:
 
 
 def json_line(value: Json) -> bytes:
-    """Return a value as a line of JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    """Return a value as a line of JSON; a lone surrogate, as of a cut title or an odd file name, becomes "?"."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n"
 
 
 async def respond(send: Send, status: int, value: Json) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from handiwork.evals.scoring.programs import Tested, new_nonce
 from handiwork.events.action import AgentFinishAction, AgentRejectAction
 from handiwork.events.base import Action, Model
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.create import is_isolated
 
 FOLDER = Path(__file__).parent
 TASKS = "tasks"
@@ -140,6 +142,11 @@ class Everyday(Benchmark):
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
         """Run the task's own set-up, and keep a copy of the workspace. Raises UnfitError, SandboxError."""
+        shown = await run_limited(sandbox, f"test -e {shlex.quote(str(FOLDER / TASKS))}", SECONDS)
+        if shown.exit_code == 0 and is_isolated(sandbox.name):
+            raise UnfitError(
+                f"the sandbox shows the solutions in {FOLDER}: install Handiwork into a virtual environment"
+            )
         if set_up := _task(instance).set_up:
             done = await run_limited(sandbox, set_up.script, SECONDS)
             if done.exit_code:

@@ -165,7 +165,7 @@ def grade(plans: Sequence[Sequence[str]], code: str) -> Score:
     def ratios(plan: Sequence[str]) -> Ratios:
         return _ratios(len(set(made) & set(plan)), len(set(made)), len(set(plan)))
 
-    best = max(plans, key=lambda plan: ratios(plan).f1)
+    best = max(plans, key=lambda plan: (ratios(plan).f1, made == list(plan)))
     figures = ratios(best)
     details = {
         "truth": ", ".join(best),

@@ -25,6 +25,7 @@ import sys
 if __name__ == "__main__" and not sys.flags.isolated:
     del sys.path[0]  # this folder: its modules are not the project's
 
+import asyncio
 import base64
 import builtins
 import contextlib
@@ -56,12 +57,21 @@ _LENT_FROM = (3, 11)  # the oldest Python that runs the lent IPython
 _PR_SET_PDEATHSIG = 1
 
 
+class _UnbufferedBytes(io.BufferedWriter):
+    """Bytes for a descriptor, written at once: a cell may write to ``sys.stdout.buffer``."""
+
+    def write(self, data: Any) -> int:
+        size = super().write(data)
+        self.flush()
+        return size
+
+
 class _UnbufferedWriter(io.TextIOWrapper):
     """Text for a descriptor, written at once to keep its order among other writers' output."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(
-            io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False)), encoding="utf-8", errors="backslashreplace"
+            _UnbufferedBytes(io.FileIO(descriptor, "w", closefd=False)), encoding="utf-8", errors="backslashreplace"
         )
 
     def write(self, text: str) -> int:
@@ -194,7 +204,7 @@ class _Kernel:
         self._leaving = True
 
     def _make_shell(self) -> Any:
-        from IPython.core import page
+        from IPython.core import async_helpers, page
         from IPython.core.displayhook import DisplayHook
         from IPython.core.displaypub import DisplayPublisher
         from IPython.core.interactiveshell import InteractiveShell
@@ -251,7 +261,22 @@ class _Kernel:
         shell = KernelShell.instance(config=config)
         shell.display_formatter.formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", _render)
         shell.set_hook("show_in_pager", page.as_hook(page.display_page), 99)
+        if hasattr(async_helpers, "get_asyncio_loop"):  # IPython 7 has no loop of its own
+            shell.loop_runner = _run_coroutine
         return shell
+
+
+def _run_coroutine(coroutine: Any) -> Any:
+    """Run an async cell on IPython's event loop; an interrupted one must not continue within the next."""
+    loop = importlib.import_module("IPython.core.async_helpers").get_asyncio_loop()
+    task = loop.create_task(coroutine)
+    try:
+        return loop.run_until_complete(task)
+    except KeyboardInterrupt:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+        raise
 
 
 def main() -> None:

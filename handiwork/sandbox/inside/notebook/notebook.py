@@ -21,6 +21,7 @@ from .zygote import Kernel, Zygote
 _IDLE_LIMIT = 256 * 1024  # bytes kept of the output between cells
 _GRACE = 0.6  # seconds in which an interrupted cell must end
 _LEAVE_GRACE = 1.0  # seconds in which the kernel must end after exit()
+_MOST_PICTURES = 16  # of one observation: the platform takes no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,9 @@ class Notebook:
             self._kernel.signal(number)
 
     def _add_picture(self, image: str, media_type: str) -> None:
+        if len(self._pictures) == _MOST_PICTURES:  # with those of a cell whose end nobody waited for
+            self._output.feed(b"[A picture is left out: one result has %d at most.]\n" % _MOST_PICTURES)
+            return
         spool = self._spools.new()
         with contextlib.suppress(OSError, binascii.Error):  # a full disk loses the picture, not the cell
             self._spools.path(spool).write_bytes(base64.b64decode(image))

@@ -88,7 +88,10 @@ class Job:
         self._limit: asyncio.Task[None] | None = None
 
     def open(self, bash: str, arguments: list[str], environment: Mapping[str, str], text: int, state: int) -> None:
-        """Start the process, which inherits two descriptors: ``text``, closed at its end, and ``state``."""
+        """Start the process, which inherits two descriptors: ``text``, closed at its end, and ``state``.
+
+        Raises ActionError.
+        """
         self._text = text
         self._pipe, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(write_end, True)
@@ -100,6 +103,10 @@ class Job:
             self.pid = os.posix_spawn(
                 bash, arguments, environment, file_actions=actions, setsid=True, setsigmask=[], setsigdef=ALL_SIGNALS
             )
+        except OSError as error:
+            os.close(self._pipe)
+            os.close(text)
+            raise ActionError("failed", f"The command cannot be started: {error.strerror}.") from error
         finally:
             os.close(write_end)
         self._children.owned_pids.add(self.pid)
@@ -222,11 +229,7 @@ class Jobs:
         # Opened again by its name, so that it is read from the start.
         code = f'exec 0</proc/self/fd/{text_file} {text_file}<&-; builtin cd -- "$1" && eval "$2"'
         arguments = ["bash", "--noprofile", "--norc", "-c", code, "hook", directory, command.decode()]
-        try:
-            job.open(bash, arguments, self._environment, text_file, text_file)
-        except OSError as error:
-            os.close(text_file)
-            raise ActionError("failed", f"The hook cannot be started: {error.strerror}.") from error
+        job.open(bash, arguments, self._environment, text_file, text_file)
         self._hook = job
         try:
             await job.wait_for_end(None)
