@@ -20,6 +20,7 @@ from handiwork.llm.local.model import LONGEST_ANSWER
 from handiwork.llm.local.server import Address
 from handiwork.llm.types import Message
 from handiwork.log.store import Store
+from handiwork.sandbox.bundle import host_command
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import changes, create
 from perf.repairs import SOLUTION, Repair, passes
@@ -173,7 +174,8 @@ async def mini(
 def _shut_in(folder: Path) -> Sequence[str]:
     """Everything is read-only but the folder and a /tmp of its own; loopback stays, for the model."""
     return (
-        *("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),
+        *host_command("bwrap"),
+        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),
         *("--bind", str(folder), str(folder)),
         *("--unshare-pid", "--die-with-parent", "--chdir", str(folder / "workspace"), "--"),
     )

@@ -19,8 +19,11 @@ TASK = "Write a file milk.txt with the word milk."
 
 def measure(folder: Path) -> tuple[float, int, int]:
     """Return the seconds of the call, the tokens that it read, and those from the cache."""
-    (folder / "hello.sh").write_text("echo hello\n")
-    state = handiwork.run(TASK, workspace=folder, model=f"local:{MODEL}").state
+    workspace = folder / "project"
+    workspace.mkdir()
+    (workspace / "hello.sh").write_text("echo hello\n")
+    model = f"local:{MODEL}"
+    state = handiwork.run(TASK, workspace=workspace, agent="CodeActAgent", model=model, data=folder / "data").state
     call = next(state.completions[action.completion] for action, _ in state.history if action.completion)
     return call.latency, call.usage.input, call.usage.cache_read
 

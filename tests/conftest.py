@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -49,3 +50,10 @@ def new_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         yield
+
+
+@pytest.fixture
+def node_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the Node with which ``make setup`` installs the page's packages on the PATH."""
+    command = [Path(__file__).parent.parent / "scripts/web.sh", "path"]
+    monkeypatch.setenv("PATH", subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())

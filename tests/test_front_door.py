@@ -138,6 +138,7 @@ def test_an_agent_of_a_script_runs(project: Path) -> None:
     assert done.stdout == "rejected\n", done.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_a_session_to_resume(project: Path, tmp_path: Path) -> None:
     waiting = {"tool_calls": [{"name": "bash", "arguments": {"command": "touch begun; sleep 1000"}}]}
     script = tmp_path / "script.py"

@@ -20,6 +20,7 @@ def rows(program: Program, *arguments: str, **environment: str) -> dict[str, dic
     return {row["name"]: row for row in map(json.loads, shown.stdout.splitlines())}
 
 
+@slow
 def test_every_setting_is_shown_with_its_source_and_meaning(program: Program) -> None:
     program.settings.parent.mkdir(parents=True)
     program.settings.write_text("# mine\nmax_iterations = 7\n")

@@ -26,6 +26,7 @@ def test_a_folder_without_conventions_says_where_they_would_be(program: Program)
     assert "--yes needs --accept" in program("context", "--yes").stderr
 
 
+@pytest.mark.slow
 def test_it_says_what_loads_from_where_why_and_how_many_tokens(program: Program) -> None:
     (program.workspace / "AGENTS.md").write_text("Use tabs.")
     (program.workspace / ".mcp.json").write_text("{}")

@@ -10,6 +10,8 @@ from handiwork.events.code_memory import CodeEpisode, UsefulBlock
 from handiwork.session.storage.code_memory import CodeMemory
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.slow
+
 SOURCE = '''\
 import math
 

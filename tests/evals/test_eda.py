@@ -77,6 +77,12 @@ async def test_a_game_without_a_right_guess_scores_nothing() -> None:
         assert (await ARENA.score(rollout(THING, asked))).value == 0, asked
 
 
+async def test_questions_that_the_history_no_longer_has_count() -> None:
+    end = replace(rollout(THING, ["Is it alive?", "Is it a dung beetle?"]), turn=15)
+    scored = await ARENA.score(end)
+    assert (scored.value, scored.details["turns"]) == (pytest.approx(0.8), 15)
+
+
 async def test_an_agent_that_gives_up_is_not_answered_and_has_not_guessed_by_what_it_says_then() -> None:
     gave_up = AgentRejectAction(outputs={"reason": "It cannot be a dung beetle, so I do not know."})
     state = state_of(MessageAction(content="Play.", source="user"), gave_up)

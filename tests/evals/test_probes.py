@@ -127,4 +127,5 @@ async def test_a_rollout_sees_neither_solution_nor_tests_nor_data_nor_other_roll
         assert hits == []
         assert "control in the workspace" in found["hits"]
         assert (found["left"], found["processes"]) == (1, 1), "it sees another rollout's files or processes"
-        assert found["history"] == (1 if name in ("localisation", "swebench") else found["history"])
+        if name not in ("everyday", "multi-swe-bench"):  # some tasks have a repository; tests/docker has the other
+            assert found["history"] == (1 if name in ("localisation", "swebench") else 0)

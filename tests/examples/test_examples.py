@@ -140,6 +140,7 @@ def test_the_sandbox_is_one_by_its_name_and_has_its_limits(project: Path) -> Non
     assert "limit of 1 MiB for one file was reached" in observation.text
 
 
+@pytest.mark.usefixtures("node_on_path")
 @pytest.mark.skipif(not (WEB / "node_modules").exists(), reason="`make setup` has not installed web/node_modules")
 def test_the_pane_compiles_and_becomes_a_part_of_the_page(tmp_path: Path) -> None:
     web = tmp_path / "web"

@@ -80,8 +80,7 @@ HALF_OPEN = {
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Program]:
-    (tmp_path / "server").mkdir()
-    program = Program(tmp_path / "server")
+    program = Program(tmp_path)
     yield program
     program.close()
 
@@ -193,7 +192,7 @@ def test_the_token_stands_on_no_command_line_while_the_page_opens(tmp_path: Path
 
 @pytest.mark.slow
 def test_two_servers_do_not_share_a_login(server: Program, tmp_path: Path) -> None:
-    other = Program(tmp_path / "server")
+    other = Program(tmp_path)
     try:
         first, second = server.start(), other.start()
         # Of one data folder, so their token is the same.

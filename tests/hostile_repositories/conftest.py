@@ -1,12 +1,3 @@
-from __future__ import annotations
+from tests.cli.conftest import cache, program
 
-from pathlib import Path
-
-import pytest
-
-from tests.cli.program import Program
-
-
-@pytest.fixture
-def program(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program(tmp_path, tmp_path_factory.getbasetemp() / "cache")
+__all__ = ["cache", "program"]

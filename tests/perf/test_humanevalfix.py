@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +12,7 @@ import pytest
 from perf.arms import Outcome, Try, direct
 from perf.humanevalfix import compared, section
 from perf.repairs import Repair, load, passes
+from tests.sandbox.conftest import namespaces_allowed
 
 AREA = Repair(
     "Own/0",
@@ -27,7 +27,7 @@ def tries(*outcomes: Outcome) -> dict[str, Try]:
     return {str(number): Try(str(number), outcome, 2, 100, 10, 1.5, "") for number, outcome in enumerate(outcomes)}
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces")
 @pytest.mark.parametrize(
     ("solution", "expected"),
     [

@@ -162,13 +162,13 @@ async def test_an_open_terminal_keeps_a_waiting_session_open(tmp_path: Path, mon
     script.write_text("".join(json.dumps(reply) + "\n" for reply in (bash("true"), finish())))
     config = SessionConfig.of(load({"model": f"scripted:{script}"}), tmp_path / "project")
     async with Store.open(tmp_path / "data") as store:
-        supervisor = SessionSupervisor(store, tmp_path / "data", idle=0.5)
+        supervisor = SessionSupervisor(store, tmp_path / "data", idle=0.1)
         log = await supervisor.create(config, MessageAction(content="begin"), "begin")
         async with supervisor.attached(log, start=True):
             async with asyncio.timeout(PATIENCE):
                 while supervisor.counts != (1, 1):
                     await asyncio.sleep(0.02)
-            await asyncio.sleep(1.2)
+            await asyncio.sleep(0.4)
             assert supervisor.counts == (1, 1)
         async with asyncio.timeout(PATIENCE):
             while supervisor.runs(log.id):

@@ -39,7 +39,7 @@ class Platform:
         (self.workspace / "file").write_text("as it was\n")
         self.script = folder / "script.jsonl"
         self.script.write_text("\n".join(json.dumps(line) for line in _script(mark)))
-        self.env = {**os.environ, "HANDIWORK_DATA": str(self.data)}
+        self.env = {**os.environ, "HANDIWORK_DATA": str(self.data), "XDG_CONFIG_HOME": str(folder / "config")}
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         command = [str(Path(sys.executable).with_name("handiwork")), *arguments, "--json"]
@@ -74,7 +74,7 @@ def _read_until(process: subprocess.Popen[str], kind: str, nth: int) -> list[dic
     ("kind", "nth"),
     [
         pytest.param("StepStarted", 2, marks=pytest.mark.slow, id="during a model call"),
-        pytest.param("CmdRunAction", 3, id="during a command"),
+        pytest.param("CmdRunAction", 3, marks=pytest.mark.slow, id="during a command"),
         pytest.param("CmdOutputObservation", 1, marks=pytest.mark.slow, id="between"),
     ],
 )
@@ -82,13 +82,15 @@ async def test_a_killed_session_goes_on(tmp_path: Path, kind: str, nth: int) -> 
     mark = f"86399.{uuid4().int % 10**12}"
     platform = Platform(tmp_path, mark if kind == "CmdRunAction" else None)
     process = platform.run()
-    acknowledged = await asyncio.to_thread(_read_until, process, kind, nth)
-    if kind == "CmdRunAction":
-        async with asyncio.timeout(20):
-            while not _sleeping(mark):
-                await asyncio.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    try:
+        acknowledged = await asyncio.to_thread(_read_until, process, kind, nth)
+        if kind == "CmdRunAction":
+            async with asyncio.timeout(20):
+                while not _sleeping(mark):
+                    await asyncio.sleep(0.02)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
 
     resumed = platform.start("resume")
     output, _ = await asyncio.to_thread(resumed.communicate)

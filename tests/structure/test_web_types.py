@@ -13,6 +13,8 @@ needs_node = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("node_on_path")
 @needs_node
 def test_a_field_that_the_types_do_not_have_makes_them_stale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -255,9 +255,7 @@ class _Kernel:
             def _tee(self, channel: str) -> contextlib.AbstractContextManager[None]:
                 return contextlib.nullcontext()  # it would keep all output ever printed
 
-        config = Config()
-        config.HistoryManager.enabled = False
-        config.InteractiveShell.colors = "NoColor"
+        config = Config({"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "NoColor"}})
         shell = KernelShell.instance(config=config)
         shell.display_formatter.formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", _render)
         shell.set_hook("show_in_pager", page.as_hook(page.display_page), 99)
