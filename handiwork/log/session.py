@@ -181,11 +181,12 @@ def begin(
 
 def resolve(connection: Connection, prefix: str) -> str:
     """Return the session id that is ``prefix``, or the only one that begins with it. Raises SessionMissing."""
+    # The whole id first, by the primary key: the search for a prefix reads all ids.
+    if connection.scalar(select(sessions.c.id).where(sessions.c.id == prefix)) is not None:
+        return prefix
     ids = connection.scalars(
         select(sessions.c.id).where(sessions.c.id.startswith(prefix, autoescape=True)).order_by(sessions.c.id).limit(4)
     ).all()
-    if prefix in ids:
-        return prefix
     if prefix and len(ids) == 1:
         return ids[0]
     if ids:

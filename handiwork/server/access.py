@@ -77,6 +77,10 @@ class AccessGuard:
         origins = headers.getlist("origin")
         if any(not _same_origin(origin, host) for origin in origins):
             return refusal(403, "pages of other origins may not use this server")
+        # Browsers send no origin with a picture's request or a link, but they tell from which site it is.
+        site = headers.get("sec-fetch-site", "none")
+        if scope["path"].startswith("/api/") and site not in ("same-origin", "none"):
+            return refusal(403, "pages of other origins may not use this server")
         if self._token is None or scope["path"] in OPEN:
             return None
         if scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].startswith("/api/"):

@@ -293,6 +293,7 @@ class SessionSupervisor:
             try:
                 while True:
                     if opened.state.agent_state == "running":
+                        self.mark(hosted.id)  # another process may have resumed it
                         await opened.run()
                     if not await self._wait_until_resumed(hosted, opened):
                         break

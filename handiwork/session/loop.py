@@ -16,7 +16,7 @@ from handiwork.events.record import AgentDataEvent
 from handiwork.llm.errors import ContextWindowError, LLMError, RequestRejectedError
 from handiwork.log.errors import LogError
 from handiwork.session.approval.gate import Gate
-from handiwork.session.hooks.runner import Hooks
+from handiwork.session.hooks.runner import Hooks, newest_message
 from handiwork.session.policies.budget import LimitReachedError, check_step_budget, time_left
 from handiwork.session.policies.condense import CannotCondenseError, Condenser
 from handiwork.session.policies.repetition import RETRY_TEMPERATURE, find_loop
@@ -116,7 +116,7 @@ class Loop:
         except (LimitReachedError, CannotCondenseError) as error:
             if not (actions := self._runner.at_limit(self.state, error)):
                 raise
-            await self._take(actions, [])
+            await self._take(actions, [], newest_message(self.state))
 
     async def _step(self) -> None:
         """Get the agent's next actions and run them."""
@@ -127,6 +127,7 @@ class Loop:
         await self._condense()
         if not self.is_running:
             return
+        heard = newest_message(self.state)
         try:
             actions = await self.journal.interrupt.unless_set(self._runner.step(self.state), time_left(self.root))
         except MalformedReplyError as error:
@@ -136,7 +137,7 @@ class Loop:
             await self._condense(overflow=True)
         else:
             if actions is not None:
-                await self._take(actions, self._runner.changed_data())
+                await self._take(actions, self._runner.changed_data(), heard)
 
     async def _condense(self, *, overflow: bool = False) -> None:
         """Condense the history if it no longer fits the model's context window."""
@@ -144,15 +145,17 @@ class Loop:
         if condensed := await self.journal.interrupt.unless_set(condensing, time_left(self.root)):
             await self.journal.append(condensed.with_fields(subtask=self.subtask))
 
-    async def _take(self, actions: list[Action], data: list[AgentDataEvent]) -> None:
-        """Append the actions with the agent's changed data and run them; an action that ends the task comes last."""
+    async def _take(self, actions: list[Action], data: list[AgentDataEvent], heard: int) -> None:
+        """Append the actions with the changed data, run them; drop an end if the user has written after ``heard``."""
         actions = [action.with_fields(subtask=self.subtask) for action in actions]
         first_end = next((n for n, action in enumerate(actions) if ends(action)), len(actions))
         if first_end or not actions:
             await self.journal.append(*data, *actions[:first_end])
             await self._act()
             data = []
-        if first_end < len(actions) and self.may_act and not self.state.pending:
+        await self.journal.catch_up()
+        is_last = newest_message(self.state) == heard and not self.state.pending
+        if first_end < len(actions) and self.may_act and is_last:
             await self.journal.append(*data, *await self.context.hooks.before_end(self.executor, actions[first_end]))
 
     async def _act(self) -> None:

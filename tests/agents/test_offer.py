@@ -238,6 +238,8 @@ async def test_code_is_searched_only_where_the_overview_does_not_show_all_of_it(
         (("answer", "counting"), [False, True, False]),
         (("answer", "running"), [True, True, False]),  # there are no tests to run
         (("new",), [True, True, True]),
+        (('{"answer": "new"}',), [True, True, True]),
+        (('{"answer": "answer"}', '{"answer": "reading"}'), [True, False, False]),
     ],
 )
 async def test_a_question_that_reading_answers_takes_no_command_and_others_take_one(

@@ -96,6 +96,8 @@ def test_a_limit_and_a_model_are_changed(api: Api) -> None:
     other = api.script(finish("unused"), finish("The other one."))
     view = api.post(f"{session}/settings", model=other, limits={"iterations": 9})
     assert (view["model"], view["limits"]["iterations"]) == (other, 9)
+    view = api.post(f"{session}/settings", limits={"cost": 5})
+    assert (view["limits"]["iterations"], view["limits"]["cost"]) == (9, 5)
     api.post(f"{session}/resume")
     assert api.until(session, "finished")["outputs"] == {"message": "The other one."}
     assert api.http.post(f"{session}/settings", json={"model": "scripted:/nowhere"}).status_code == 422

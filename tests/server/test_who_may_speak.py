@@ -16,7 +16,8 @@ from scripts.harness.serving import TOKEN, Api
 
 
 def status(api: Api, path: str = "/api/sessions", method: str = "GET", **headers: str) -> int:
-    return api.bare.request(method, path, headers=headers).status_code
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return api.bare.request(method, path, headers=named).status_code
 
 
 BEARER = f"Bearer {TOKEN}"
@@ -92,6 +93,13 @@ def test_another_host_name_is_refused(api: Api, host: str) -> None:
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1:99", "[::1]:3", "LOCALHOST"])
 def test_this_machine_s_names_will_do_whatever_the_port(api: Api, host: str) -> None:
     assert status(api, authorization=BEARER, host=host) == 200
+
+
+@pytest.mark.parametrize(
+    ("site", "code"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]
+)
+def test_a_picture_or_link_of_another_page_reaches_nothing(api: Api, site: str, code: int) -> None:
+    assert status(api, authorization=BEARER, sec_fetch_site=site) == code
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://", "http://[", ""])

@@ -19,6 +19,7 @@ from handiwork.events.record import (
     SettingsChanged,
 )
 from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.scripted.script import Reply
 from handiwork.paths import data_dir
 from handiwork.session.approval.project import Permissions, ProjectPermissions
 from handiwork.session.approval.rules import rule_for
@@ -91,6 +92,22 @@ async def test_an_allowed_action_is_carried_out_in_another_process_but_never_twi
     state = await (await bench.session(replies, log, confirmation="always")).run()
     assert state.agent_state == "finished"
     assert (bench.workspace / "f").read_text() == "once\n"
+
+
+@pytest.mark.parametrize("before", [(), (bash("true"),)])
+async def test_a_message_that_comes_while_the_model_ends_the_task_is_read(
+    bench: Bench, before: tuple[Reply, ...]
+) -> None:
+    slow = call("finish", "I am done with this.", message="one").model_copy(update={"delay": 0.5})
+    async with (session := await bench.session([*before, slow, finish("two")])).hold_lease():
+        running = asyncio.create_task(session.run("go"))
+        async with asyncio.timeout(20):
+            while len(bench.llm.requests) <= len(before):
+                await asyncio.sleep(0.01)
+        await session.log.append(MessageAction(content="one more thing", source="user"))
+        state = await running
+    assert state.outputs == {"message": "two"}
+    assert "one more thing" in str(bench.llm.requests[-1])
 
 
 async def test_the_model_changes_in_the_middle_of_a_session(bench: Bench) -> None:

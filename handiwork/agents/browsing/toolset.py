@@ -226,7 +226,7 @@ def tools_on(tree: str, *, enumerated: bool, dialog: bool) -> tuple[ActionTool, 
     ]
     if not enumerated:
         return tuple(tools)
-    page_elements = offered(read(tree))[:OFFERED]
+    page_elements = offered(read(tree))
     bound = [_bound(tool, page_elements) for tool in tools if dialog or tool.name != "dialog"]
     return tuple(tool for tool in bound if tool is not None)
 
@@ -236,7 +236,7 @@ def _bound(tool: ActionTool, page_elements: Sequence[ElementChoice]) -> ActionTo
     schema: JsonSchema = tool.tool.parameters
     properties: dict[str, Any] = dict(schema["properties"])
     for name, kinds in _CHOICES.get(tool.name, {}).items():
-        fitting = [element for element in page_elements if kinds is None or element.kind in kinds]
+        fitting = [element for element in page_elements if kinds is None or element.kind in kinds][:OFFERED]
         if fitting:
             properties[name] = {"enum": [element.label for element in fitting]}
         elif name in schema["required"]:

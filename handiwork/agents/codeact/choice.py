@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM
@@ -38,6 +39,10 @@ AIM = (
 )
 
 
+_KEY = re.compile(r'"answer"\s*:')
+"""The key of a bound reply, which is one of WANTS itself."""
+
+
 async def kind_of(llm: AgentLLM, message: str) -> Choice:
     """Ask the model for the kind of a user's message, one of KINDS. Raises the errors of the model."""
     return await choose(llm, KIND.format(message=message), KINDS)
@@ -67,5 +72,5 @@ async def choose(llm: AgentLLM, question: str, answers: Sequence[str]) -> Choice
     properties = {"answer": {"enum": list(answers)}}
     form = {"type": "object", "properties": properties, "required": ["answer"], "additionalProperties": False}
     completion = await ask_in_form(llm, message, form)
-    reply = completion.content.lower()
+    reply = _KEY.sub("", completion.content.lower())
     return min(answers, key=lambda answer: reply.find(answer) if answer in reply else len(reply) + 1), completion.event

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codeact import SMALL_BUDGET
 from handiwork.agents.codeact.check import first_look
+from handiwork.agents.codeact.finish import turn_of
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.history import History
 from handiwork.agents.plan import DONE, Plan, Task
@@ -186,6 +187,11 @@ def _situation(state: State) -> str:
     text = f"The plan:\n{state.plan.text()}\n\n"
     task = next((task for task in open_leaves(state.plan) if task.state == "in_progress"), None)
     if task is None:
+        if not any(isinstance(action, AddTaskAction) for action, _ in turn_of(state)):
+            return (
+                f"{text}No task is from the user's last message yet. Add one with `plan_task` for what it asks; if it "
+                "asks for nothing more, call `finish`."
+            )
         return f"{text}All tasks are done. Call `finish` with what was done, or add a task if something is missing."
     return f"{text}Now: task {task.id}, {task.goal}\n{_hint(task, *state.history[-1])}"
 

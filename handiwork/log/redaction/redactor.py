@@ -37,16 +37,19 @@ class Redactor:
             ((form, name) for name, secret in self._secrets.items() for form in _forms(secret)),
             key=lambda pair: -len(pair[0].units),  # if two begin alike, the longer one must win
         )
-        self._names = [name for form, name in found for _ in form.units[0].beginnings]
         if not found:
             return
-        self._width = max(_width(form.units) for form, _ in found) + ROW
+        names = [name for form, name in found for _ in form.units[0].beginnings]
+        width = max(_width(form.units) for form, _ in found) + ROW
         # The empty group at the end of each branch identifies it; a group around the branch would slow the search.
-        self._pattern = re.compile("|".join(f"{branch}()" for form, _ in found for branch in _branches(form)))
-        self._begun = re.compile("|".join(begun for form, _ in found for begun in _begun(form)))
-        self._beginning = re.compile("|".join(start for form, _ in found for start in _beginnings(form)))
-        self._unsure = max(_width(form.units[:_SURE]) for form, _ in found)
-        self._ending = re.compile("|".join(_joined(form.units[-_SURE:]) for form, _ in found))
+        pattern = re.compile("|".join(f"{branch}()" for form, _ in found for branch in _branches(form)))
+        begun = re.compile("|".join(start for form, _ in found for start in _begun(form)))
+        beginning = re.compile("|".join(start for form, _ in found for start in _beginnings(form)))
+        unsure = max(_width(form.units[:_SURE]) for form, _ in found)
+        ending = re.compile("|".join(_joined(form.units[-_SURE:]) for form, _ in found))
+        # At once, and the pattern last: other threads redact meanwhile.
+        self._names, self._width, self._begun, self._beginning = names, width, begun, beginning
+        self._unsure, self._ending, self._pattern = unsure, ending, pattern
 
     @property
     def knows_none(self) -> bool:

@@ -107,7 +107,7 @@ async def answer_action(call: OperationCall[None, Answer]) -> SessionView:
 async def change_session(call: OperationCall[None, SettingsChange]) -> SessionView:
     """Change the session's model, limits, confirmation mode or plan mode, also while it runs."""
     log, change = await call.log(), call.body
-    await started_state(call.supervisor, log)
+    state = await started_state(call.supervisor, log)
     if change == SettingsChange():
         raise RequestRefusedError(422, "it changes nothing: give a model, limits, a confirmation mode or plan_mode")
     if change.model is None and change.base_url is not None:
@@ -115,12 +115,15 @@ async def change_session(call: OperationCall[None, SettingsChange]) -> SessionVi
     model = None if change.model is None else model_name(change.model)
     if model is not None:
         await llms.create(model, change.base_url).close()
+    limits = None
+    if change.limits is not None:  # those left out stay as they are, and null removes one
+        limits = state.limits.model_copy(update=change.limits.model_dump(exclude_unset=True))
     await call.supervisor.say(
         log,
         SettingsChanged(
             model=model,
             base_url=change.base_url,
-            limits=change.limits,
+            limits=limits,
             confirmation=change.confirmation,
             plan_mode=change.plan_mode,
             source="user",

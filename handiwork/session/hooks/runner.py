@@ -87,14 +87,14 @@ class Hooks:
         if not isinstance(action, AgentFinishAction):
             return [action]
         state = self._journal.state.of(action.subtask)
-        newest = _newest_message(state)
+        newest = newest_message(state)
         for hook in self._at("before_finish"):
             if not hook.gates(state.agent, action.subtask):
                 continue
             before = state.totals.hooks.sent_back.get((action.subtask, hook.title), 0)
             effect = "sent_back" if before < hook.max_refusals else "let_through"
             event = await self._run_at_end(hook, executor, action, effect)
-            if event.problem == "interrupted" or _newest_message(state) != newest:
+            if event.problem == "interrupted" or newest_message(state) != newest:
                 return []
             if event.effect == "sent_back":
                 message = MessageAction(content=_message(SENT_BACK, event), source="environment")
@@ -200,7 +200,7 @@ def hook_event(hook: Hook, result: HookResult, effect: HookEffect = "") -> HookE
     )
 
 
-def _newest_message(state: State) -> int:
+def newest_message(state: State) -> int:
     """Return the id of the user's newest message to the agent."""
     return next((a.id for a, _ in reversed(state.history) if isinstance(a, MessageAction) and a.source == "user"), 0)
 

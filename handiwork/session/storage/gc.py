@@ -7,6 +7,7 @@ import fcntl
 import os
 import shlex
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +24,9 @@ from handiwork.workspace.files.temp_dir import remove_abandoned
 from handiwork.workspace.in_place import recover
 from handiwork.workspace.session_files import GIGABYTE, snapshot_store
 from handiwork.workspace.snapshots.object_store import GRACE, Objects, remove_tree
+
+_SWEEPER = ThreadPoolExecutor(1)
+"""Not the shared pool: sessions that wait for the snapshots may have all of its threads."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,13 @@ async def collect(
         folder = session_dir(data, info.id)
         if (folder / "workspace.json").exists():
             forks |= {_origin(folder, records)} - {""}
-    return await asyncio.to_thread(_sweep, snapshot_store(data), sessions, forks, budget, min_age)
+    loop = asyncio.get_running_loop()
+    sweep = loop.run_in_executor(_SWEEPER, _sweep, snapshot_store(data), sessions, forks, budget, min_age)
+    try:
+        return await asyncio.shield(sweep)
+    except asyncio.CancelledError:
+        await asyncio.wait([sweep])  # the caller's lock must last as long as the sweep
+        raise
 
 
 def _origin(folder: Path, snapshots: list[SnapshotEvent]) -> str:

@@ -36,6 +36,11 @@ def test_the_form_of_a_command_is_no_check(command: str) -> None:
     assert named_test(f"It is called as `{command}`, and `make test` passes.") == "make test"
 
 
+def test_all_packages_of_go_are_no_placeholder() -> None:
+    assert named_test("Fix the parser so that `go test ./...` passes.") == "go test ./..."
+    assert named_test("Run it as `pytest ...`.") is None
+
+
 UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a(self): pass\n"
 
 

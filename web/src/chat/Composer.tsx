@@ -9,26 +9,23 @@ import { useShortcuts } from "../keyboard";
 import { type SessionStore, useSessionPart } from "../store";
 import type { AgentState } from "../events";
 import type { UploadedImage } from "../../generated/types";
-import { type Draft, draftOf, saveDraft, picturesIn } from "./drafts";
+import { type Draft, draftOf, picturesIn, saveDraft, useDraft } from "./drafts";
 
 const MOST_IMAGES = 16;
 
 export function Composer({ store }: { store: SessionStore }) {
   const state = useSessionPart(store, (now) => now.info.state);
   const interrupted = useSessionPart(store, (now) => now.info.interrupted);
-  const [draft, setDraft] = useState<Draft>(() => draftOf(store.id));
+  const draft = useDraft(store.id);
+  const [uploading, setUploading] = useState(0);
   const [problem, setProblem] = useState("");
   const sending = useAsync();
   const [over, setOver] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
 
-  const change = (next: (before: Draft) => Draft) =>
-    setDraft((before) => {
-      const after = next(before);
-      saveDraft(store.id, after);
-      return after;
-    });
+  // The saved draft, not the drawn one: another composer may be shown by now.
+  const change = (next: (before: Draft) => Draft) => saveDraft(store.id, next(draftOf(store.id)));
   useShortcuts([{ keys: "/", label: "Write a message", run: () => field.current?.focus() }]);
   useEffect(() => {
     const element = field.current;
@@ -39,6 +36,7 @@ export function Composer({ store }: { store: SessionStore }) {
 
   const attach = async (files: File[]) => {
     setProblem("");
+    setUploading((count) => count + 1);
     for (const file of files) {
       try {
         const image = await store.api.addBlob(file);
@@ -47,16 +45,20 @@ export function Composer({ store }: { store: SessionStore }) {
         setProblem(`${file.name}: ${errorMessage(error)}`);
       }
     }
+    setUploading((count) => count - 1);
   };
   const running = state === "running" && !interrupted;
   const send = (interrupt = false) => {
     const content = draft.text.trim();
-    if (!content) return;
+    if (!content || uploading > 0) return; // a picture under way belongs to the message
     setProblem("");
     sending.run(async () => {
       await store.api.send(content, draft.images, interrupt);
-      // Text typed in the meantime stays.
-      change((now) => ({ text: now.text === draft.text ? "" : now.text, images: [] }));
+      // Text and pictures added in the meantime stay.
+      change((now) => ({
+        text: now.text === draft.text ? "" : now.text,
+        images: now.images.filter((image) => !draft.images.includes(image)),
+      }));
       store.setReading(false);
       void store.latest().catch(() => {});
     });
@@ -125,7 +127,7 @@ export function Composer({ store }: { store: SessionStore }) {
         {running && draft.text.trim() && (
           <Button
             title="Stop the current action, and give the agent the message at once (Ctrl+Enter)"
-            disabled={sending.busy}
+            disabled={sending.busy || uploading > 0}
             onClick={() => send(true)}
           >
             Interrupt<span className="chat-wide"> with this</span>
@@ -134,12 +136,17 @@ export function Composer({ store }: { store: SessionStore }) {
         <Button
           kind="primary"
           title={running ? "The agent reads it after its current actions" : undefined}
-          disabled={sending.busy || !draft.text.trim()}
+          disabled={sending.busy || uploading > 0 || !draft.text.trim()}
           onClick={() => send()}
         >
           Send
         </Button>
       </div>
+      {uploading > 0 && (
+        <p role="status" className="faint">
+          Uploading pictures …
+        </p>
+      )}
       <Problem text={problem || sending.problem} />
     </section>
   );

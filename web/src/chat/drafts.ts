@@ -1,5 +1,6 @@
 /** Unsent messages, kept while other panes or sessions are shown. */
 
+import { useSyncExternalStore } from "react";
 import type { UploadedImage } from "../../generated/types";
 
 export interface Draft {
@@ -7,15 +8,28 @@ export interface Draft {
   images: UploadedImage[];
 }
 
+const EMPTY: Draft = { text: "", images: [] };
 const drafts = new Map<string, Draft>();
+const listeners = new Set<() => void>();
 
 export function draftOf(session: string): Draft {
-  return drafts.get(session) ?? { text: "", images: [] };
+  return drafts.get(session) ?? EMPTY;
+}
+
+/** The draft, also when a composer that is no longer shown changes it. */
+export function useDraft(session: string): Draft {
+  return useSyncExternalStore(subscribe, () => draftOf(session));
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 export function saveDraft(session: string, draft: Draft): void {
   if (draft.text || draft.images.length) drafts.set(session, draft);
   else drafts.delete(session);
+  for (const listener of listeners) listener();
 }
 
 /** The pictures pasted or dropped; the browser handles everything else. */

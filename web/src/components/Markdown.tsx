@@ -16,11 +16,15 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
         components={{
           // Loading a picture would tell its host that the page is open.
           img: ({ alt, src }) => <span className="faint">[{alt || src || "picture"}]</span>,
-          a: ({ href, children }) => (
-            <a href={href} target="_blank" rel="noopener noreferrer">
-              {children}
-            </a>
-          ),
+          // A path of the workspace, or a place in the text, is no page of this server.
+          a: ({ href, children }) =>
+            /^(https?|mailto):/i.test(href ?? "") ? (
+              <a href={href} target="_blank" rel="noopener noreferrer">
+                {children}
+              </a>
+            ) : (
+              <span title={href || undefined}>{children}</span>
+            ),
           table: ({ children }) => (
             <div className="table" tabIndex={0} role="group" aria-label="Table">
               <table>{children}</table>

@@ -34,8 +34,8 @@ export function Sessions({ q, state: wanted, archived }: { q: string; state: str
   const setArchived = (on: boolean) => go(listPath(q, state, on), true);
   const [starting, setStarting] = useState(false);
   const list = useSessionList(q, state, archived, useListAttention());
-  const { rows, waiting } = list;
-  const empty = rows?.length === 0 && !q && !state && !archived;
+  const { rows, current, waiting } = list;
+  const empty = current && rows?.length === 0 && !q && !state && !archived;
   useEffect(() => {
     if (empty && !isWelcomed()) go("/welcome", true);
   }, [empty]);

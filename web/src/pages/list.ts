@@ -9,6 +9,8 @@ import { hasAllWaiting, withPage, withRow } from "./rows";
 
 interface SessionList {
   rows: SessionRow[] | null;
+  /** Whether the rows are those of the current filter. */
+  current: boolean;
   more: boolean;
   /** The number of sessions that need the user, on pages that are not loaded too. */
   waiting: number;
@@ -29,6 +31,8 @@ export function useSessionList(
   onRow: (row: SessionRow) => void,
 ): SessionList {
   const [rows, setRows] = useState<SessionRow[] | null>(null);
+  const wantedFilter = JSON.stringify([q, state, archived]);
+  const [loadedFilter, setLoadedFilter] = useState("");
   const [next, setNext] = useState<string | null>(null);
   const [counted, setCounted] = useState(0);
   const [problem, setProblem] = useState("");
@@ -49,13 +53,14 @@ export function useSessionList(
       if (request !== requests.current) return;
       page.sessions.forEach(onRow);
       setRows(page.sessions);
+      setLoadedFilter(wantedFilter);
       setNext(page.next);
       setCounted(page.waiting);
       setProblem("");
     } catch (error) {
       if (request === requests.current) setProblem(errorMessage(error));
     }
-  }, [q, state, archived, onRow]);
+  }, [q, state, archived, wantedFilter, onRow]);
 
   useEffect(() => {
     const timer = setTimeout(() => void load(), q ? PAUSE : 0);
@@ -91,7 +96,7 @@ export function useSessionList(
     );
   };
   const waiting = whole ? rows.filter(rowNeedsUser).length : counted;
-  return { rows, more, waiting, problem, loadMore };
+  return { rows, current: loadedFilter === wantedFilter, more, waiting, problem, loadMore };
 }
 
 type Message = { ready: true } | { session: SessionRow } | { deleted: string };

@@ -23,6 +23,15 @@ describe("what is written to the terminal", () => {
     expect(updateOf(chunks("a"), [])).toEqual({ reset: true, text: "" });
   });
 
+  test("is what follows, when long output of a running command has lost its beginning", () => {
+    const live = (text: string): Chunk[] => [{ id: 1, text: `$ make\n${text}`, live: true }];
+    expect(updateOf(live("12345678"), live("345678910"))).toEqual({ reset: true, text: "$ make\n345678910" });
+    const long = Array.from({ length: 1000 }, (_, line) => `line ${line}`).join("\n");
+    expect(updateOf(live(long), live(`${long.slice(4000)}\nnext`))).toEqual({ reset: false, text: "\nnext" });
+    const ended = [{ id: 1, text: `$ make\n${long.slice(4000)}` }];
+    expect(updateOf(live(long), ended)).toEqual({ reset: true, text: ended[0]?.text });
+  });
+
   test("leaves what scrolled out of the window where it is", () => {
     expect(updateOf(chunks("a", "b"), chunks("a", "b", "c").slice(1))).toEqual({ reset: false, text: "c" });
   });

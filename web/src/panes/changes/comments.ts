@@ -11,6 +11,11 @@ export interface LineComment {
 
 const comments = new Map<string, LineComment[]>();
 
+// A reload would lose them, so the browser asks first.
+globalThis.addEventListener?.("beforeunload", (event) => {
+  if (comments.size > 0) event.preventDefault();
+});
+
 /** The comments that wait to be sent, kept while other panes or sessions are shown. */
 export function commentsOf(session: string): LineComment[] {
   return comments.get(session) ?? [];

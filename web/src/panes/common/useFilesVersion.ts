@@ -6,9 +6,11 @@ const QUIET = 400;
 
 /** A number that changes after the session's files may have changed. */
 export function useFilesVersion(session: SessionStore): number {
-  const newest = useSessionPart(
-    session,
-    ({ events }) => events.findLast(({ type }) => type === "SnapshotEvent" || type.endsWith("Observation"))?.id ?? 0,
+  const newest = useSessionPart(session, ({ events, last, head }) =>
+    // Each event beyond the loaded ones may be a change.
+    last < head
+      ? head
+      : (events.findLast(({ type }) => type === "SnapshotEvent" || type.endsWith("Observation"))?.id ?? 0),
   );
   return useSettled(newest, QUIET);
 }

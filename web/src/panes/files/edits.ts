@@ -8,6 +8,11 @@ export interface Edit {
 
 const edits = new Map<string, Edit>();
 
+// A reload would lose them, so the browser asks first.
+globalThis.addEventListener?.("beforeunload", (event) => {
+  if ([...edits.values()].some(({ before, text }) => text !== before)) event.preventDefault();
+});
+
 /** The unsaved edit of a file, kept while other files, panes or sessions are shown. */
 export function editOf(session: string, path: string): Edit | null {
   return edits.get(`${session} ${path}`) ?? null;

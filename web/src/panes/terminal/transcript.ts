@@ -36,7 +36,7 @@ export function transcript(
     shell = card.subtask;
     const text =
       heading + commandText(card.action, cwd.get(card.subtask) ?? "") + resultText(card, live.get(card.id) ?? "");
-    chunks.push({ id: card.id, text });
+    chunks.push({ id: card.id, text, ...(card.observation ? {} : { live: true }) });
     if (card.observation?.type === "CmdOutputObservation") cwd.set(card.subtask, card.observation.cwd);
   }
   return newest(chunks);

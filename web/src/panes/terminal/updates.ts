@@ -4,7 +4,12 @@
 export interface Chunk {
   id: number;
   text: string;
+  /** Set while the command runs: of long output only the end is kept then. */
+  live?: boolean;
 }
+
+/** Characters by which the end of the written text is found again. */
+const ENDING = 2000;
 
 interface Update {
   /** Clear the terminal first. */
@@ -23,11 +28,20 @@ export function updateOf(written: readonly Chunk[], current: readonly Chunk[]): 
   for (const [index, chunk] of current.entries()) {
     const before = written[from + index];
     if (!before) text += chunk.text;
-    else if (before.id !== chunk.id || !chunk.text.startsWith(before.text)) return rewrite();
-    else if (before.text.length < chunk.text.length) {
-      if (written.length > from + index + 1) return rewrite();
-      text += chunk.text.slice(before.text.length);
+    else if (before.id !== chunk.id) return rewrite();
+    else if (before.text !== chunk.text) {
+      const more = added(before.text, chunk);
+      if (more === null || written.length > from + index + 1) return rewrite();
+      text += more;
     }
   }
   return written.length > from + current.length ? rewrite() : { reset: false, text };
+}
+
+/** Return the text of the chunk after what is written; null if the chunk does not have that any more. */
+function added(before: string, { text, live }: Chunk): string | null {
+  if (text.startsWith(before)) return text.slice(before.length);
+  const ending = before.slice(-ENDING);
+  const at = live ? text.lastIndexOf(ending) : -1;
+  return at < 0 ? null : text.slice(at + ending.length);
 }
