@@ -20,8 +20,14 @@ def messages_of_user(history: History) -> History:
     return [pair for pair in history if isinstance(pair[0], MessageAction) and pair[0].source == "user"]
 
 
+def lasting(history: History) -> set[int]:
+    """Return the ids of the actions that notes never replace: the task, and the overview of the workspace."""
+    overviews = {action.id for action, observation in history if isinstance(observation, WorkspaceOverviewObservation)}
+    return overviews | {action.id for action, _ in messages_of_user(history)[:1]}
+
+
 def condense(history: History, event: CondensationEvent, waiting: frozenset[int]) -> History:
-    """Return the history after the condensation; keep the first user message and the actions in ``waiting``."""
+    """Return the history after the condensation; keep what is ``lasting``, and the actions in ``waiting``."""
     if event.how == "collapse":
         return [(a, _collapse(o)) if o and event.first <= a.id <= event.last else (a, o) for a, o in history]
     result: History = []
@@ -30,9 +36,9 @@ def condense(history: History, event: CondensationEvent, waiting: frozenset[int]
         content=event.summary, source="environment", id=max(event.last, 0), timestamp=event.timestamp
     )
     has_summary = False
-    first_message = next((a.id for a, _ in history if isinstance(a, MessageAction) and a.source == "user"), None)
+    kept = lasting(history) | waiting
     for action, observation in history:
-        is_replaced = event.first <= action.id <= event.last and action.id != first_message and action.id not in waiting
+        is_replaced = event.first <= action.id <= event.last and action.id not in kept
         if not has_summary and (is_replaced or action.id > event.last):
             result.append((summary, None))
             has_summary = True

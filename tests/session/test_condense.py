@@ -18,6 +18,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import CmdRunAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.events.record import CompletionEvent, SessionStarted, Usage
 from handiwork.llm.create import create
 from handiwork.llm.errors import ContextWindowError
@@ -159,6 +160,21 @@ async def test_notes_are_condensed_into_new_notes_and_ids_go_on_rising() -> None
             talk.step(f"true {number} {'y' * 600}")
     assert "first notes" in asked(llm)
     assert [said for said in talk.said if "first notes" in said] == []
+
+
+async def test_the_overview_of_the_workspace_stays_before_the_notes() -> None:
+    talk = Conversation()
+    look = talk.put(WorkspaceOverviewAction(budget=9))
+    talk.put(WorkspaceOverviewObservation(content="Files:\narea.py", paths=("area.py",), cause=look))
+    for number in range(40):
+        talk.step(f"echo {number} {'y' * 600}")
+    llm = model("notes")
+    event = await Condenser(llm).condense(talk.state)
+    assert event is not None
+    talk.put(event)
+    assert talk.outputs[0] == "Files:\narea.py"
+    assert "area.py" not in asked(llm)
+    assert "notes" in talk.said[1]
 
 
 async def test_what_the_user_said_later_is_kept_word_for_word_through_all_notes() -> None:

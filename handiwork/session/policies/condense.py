@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from handiwork.agents.history import History, condense
+from handiwork.agents.history import History, condense, lasting
 from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
-from handiwork.events.base import Action
 from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.errors import ContextWindowError
 from handiwork.llm.strict_json import parse
@@ -186,11 +185,9 @@ class _Draft:
         return cut
 
     def replaceable(self, cut: int) -> History:
-        """Return the first ``cut`` entries that notes can replace: all but the task and pending actions."""
-        waiting = {action.id for action in self.state.pending}
-        users = (n for n, (action, _) in enumerate(self.state.history) if _is_user_message(action))
-        task = next(users, None)
-        return [e for n, e in enumerate(self.state.history[:cut]) if n != task and e[0].id not in waiting]
+        """Return the first ``cut`` entries that notes can replace: all but what is ``lasting`` and pending actions."""
+        kept = lasting(self.state.history) | {action.id for action in self.state.pending}
+        return [entry for entry in self.state.history[:cut] if entry[0].id not in kept]
 
     def collapse(self, cut: int, limit: float) -> CondensationEvent | None:
         """Return the event that collapses the first entries; None if more than ``limit`` tokens or no fewer remain."""
@@ -224,10 +221,6 @@ def _room(window: float) -> float:
 
 def _condensation(entries: History, how: CondensationKind) -> CondensationEvent:
     return CondensationEvent(first=entries[0][0].id, last=entries[-1][0].id, how=how)
-
-
-def _is_user_message(action: Action) -> bool:
-    return isinstance(action, MessageAction) and action.source == "user"
 
 
 def _wishes(steps: History) -> str:
