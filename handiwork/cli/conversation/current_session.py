@@ -16,7 +16,7 @@ from handiwork.cli.errors import explain
 from handiwork.cli.terminal.view import View
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
-from handiwork.events.record import SessionWanted, StepStarted
+from handiwork.events.record import SessionWanted
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
@@ -26,11 +26,9 @@ from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 from handiwork.session.user_events import accepted_plan, proposes_plan, state_of
 
-UNREAD = "You ended before you had read this message: {}"
 PATIENCE = 10.0
 """Seconds in which a session that is left may end its action."""
 
-_UNREAD_AT_END = ("finished", "rejected", "awaiting_user_input")
 _PAUSED = ("paused", "error")
 
 
@@ -56,7 +54,6 @@ class CurrentSession:
         self._opened: Session | RemoteSession | None = None
         self._task: asyncio.Task[None] | None = None
         self._early: list[str] = []
-        self._unread: list[str] = []
         self._wanted = asyncio.Event()
 
     @property
@@ -121,15 +118,8 @@ class CurrentSession:
 
     def observe(self, item: Event | TextDelta | OutputDelta | Status) -> None:
         """Show an event, streaming text or a status; this is the session's Observer."""
-        match item:
-            case MessageAction(source="user"):
-                self._unread.append(item.content)
-            case StepStarted():
-                self._unread.clear()
-            case SessionWanted():
-                self._wanted.set()
-            case _:
-                pass
+        if isinstance(item, SessionWanted):
+            self._wanted.set()
         self._view(item)
 
     def _start(self, message: str | None) -> None:
@@ -180,9 +170,6 @@ class CurrentSession:
             state = await opened.run(message)
             self.working, message = False, None
             self._view.activity.clear()
-            if self._unread and state.agent_state in _UNREAD_AT_END:
-                message = UNREAD.format("\n".join(self._unread))
-                continue
             await self._show_end(opened.log, state)
             if questions.are_needed(state):
                 resumed, answer = await await_answer(opened, questions(state))
