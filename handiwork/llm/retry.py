@@ -18,7 +18,7 @@ LONGEST_PAUSE = 60.0
 """The longest pause between two attempts in seconds, even if the provider asks for a longer one."""
 
 SILENCE = 300.0
-"""Seconds without data after which an attempt fails: reasoning models send nothing for minutes, which must be paid."""
+"""Seconds without data after which an attempt fails: reasoning models are silent for minutes, and are billed for it."""
 
 
 @dataclass(frozen=True, slots=True)
