@@ -11,8 +11,9 @@ from handiwork.events.record import CondensationEvent
 History = list[tuple[Action, Observation | None]]
 """(action, observation) pairs in the order of the actions; the observation is None until it arrives."""
 
-SHORT = 200
-"""Maximum length in characters of an observation that a collapse leaves unchanged."""
+SHORT, LONG = 200, 4_000
+"""Maximum length in characters of an observation that a collapse leaves unchanged, and of a later message of the user
+that notes leave in place."""
 
 
 def messages_of_user(history: History) -> History:
@@ -20,31 +21,29 @@ def messages_of_user(history: History) -> History:
     return [pair for pair in history if isinstance(pair[0], MessageAction) and pair[0].source == "user"]
 
 
-def lasting(history: History) -> set[int]:
-    """Return the ids of the actions that notes never replace: the task, and the overview of the workspace."""
+def lasting(history: History, last: int) -> set[int]:
+    """Return the ids of the actions that notes on the actions up to the id ``last`` do not replace.
+
+    They are the task, the user's newest message up to there unless it is long, and the overviews of the workspace.
+    """
+    messages = [action for action, _ in messages_of_user(history) if isinstance(action, MessageAction)]
+    newest = [action for action in messages if action.id <= last][-1:]
     overviews = {action.id for action, observation in history if isinstance(observation, WorkspaceOverviewObservation)}
-    return overviews | {action.id for action, _ in messages_of_user(history)[:1]}
+    return overviews | {action.id for action in messages[:1]} | {a.id for a in newest if len(a.content) <= LONG}
 
 
 def condense(history: History, event: CondensationEvent, waiting: frozenset[int]) -> History:
     """Return the history after the condensation; keep what is ``lasting``, and the actions in ``waiting``."""
     if event.how == "collapse":
         return [(a, _collapse(o)) if o and event.first <= a.id <= event.last else (a, o) for a, o in history]
-    result: History = []
     # The id of the last replaced action keeps ids rising; a damaged row may hold a negative one.
     summary = MessageAction(
         content=event.summary, source="environment", id=max(event.last, 0), timestamp=event.timestamp
     )
-    has_summary = False
-    kept = lasting(history) | waiting
-    for action, observation in history:
-        is_replaced = event.first <= action.id <= event.last and action.id not in kept
-        if not has_summary and (is_replaced or action.id > event.last):
-            result.append((summary, None))
-            has_summary = True
-        if not is_replaced:
-            result.append((action, observation))
-    return result if has_summary else [*result, (summary, None)]
+    kept = lasting(history, event.last) | waiting
+    until = [pair for pair in history if pair[0].id <= event.last]
+    before = [pair for pair in until if pair[0].id < event.first or pair[0].id in kept]
+    return [*before, (summary, None), *(pair for pair in history if pair[0].id > event.last)]
 
 
 def _collapse(observation: Observation) -> Observation:

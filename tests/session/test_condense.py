@@ -180,14 +180,31 @@ async def test_the_overview_of_the_workspace_stays_before_the_notes() -> None:
 async def test_what_the_user_said_later_is_kept_word_for_word_through_all_notes() -> None:
     talk, condenser = long_commands(), Condenser(model("one", "two"))
     talk.say("Do NOT touch  the tests.")
+    talk.say("Go on.")
     for _ in range(2):
         for number in range(40):
             talk.step(f"true {number} {'y' * 600}")
         event = await condenser.condense(talk.state)
         assert event is not None
         talk.put(event)
-    assert "> Do NOT touch  the tests." in talk.said[1]
-    assert talk.said[1].count("Do NOT") == 1
+    task, newest, notes = talk.said
+    assert (task, newest) == ("Repair area().", "Go on.")
+    assert "> Do NOT touch  the tests." in notes
+    assert notes.count("Do NOT") == 1
+
+
+async def test_the_newest_message_of_the_user_stays_before_the_notes_unless_it_is_long() -> None:
+    for text in ("Now rename it.", "Rename these:" + " area" * 900):
+        talk = long_commands()
+        talk.say(text)
+        for number in range(40):
+            talk.step(f"true {number} {'y' * 600}")
+        event = await Condenser(model("notes")).condense(talk.state)
+        assert event is not None
+        talk.put(event)
+        is_long = len(text) > 4_000
+        assert (text in talk.said) != is_long
+        assert (f"> {text[:9]}" in talk.said[-1]) == is_long
 
 
 async def test_calls_of_one_reply_are_not_parted() -> None:

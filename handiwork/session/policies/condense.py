@@ -186,8 +186,10 @@ class _Draft:
 
     def replaceable(self, cut: int) -> History:
         """Return the first ``cut`` entries that notes can replace: all but what is ``lasting`` and pending actions."""
-        kept = lasting(self.state.history) | {action.id for action in self.state.pending}
-        return [entry for entry in self.state.history[:cut] if entry[0].id not in kept]
+        entries = self.state.history[:cut]
+        last = max((action.id for action, _ in entries), default=0)
+        kept = lasting(self.state.history, last) | {action.id for action in self.state.pending}
+        return [entry for entry in entries if entry[0].id not in kept]
 
     def collapse(self, cut: int, limit: float) -> CondensationEvent | None:
         """Return the event that collapses the first entries; None if more than ``limit`` tokens or no fewer remain."""
