@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from handiwork.events.action import MessageAction
-from handiwork.events.base import Action, Observation
-from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.base import Action, Observation, Part
+from handiwork.events.observation import CmdOutputObservation, IPythonRunCellObservation, MCPCallObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
 
@@ -14,6 +14,16 @@ History = list[tuple[Action, Observation | None]]
 SHORT, LONG = 200, 4_000
 """Maximum length in characters of an observation that a collapse leaves unchanged, and of a later message of the user
 that notes leave in place."""
+
+
+SENT_BACK = "The user's hook {hook!r} does not let you finish yet ({outcome})."
+"""The first line of the message by which a hook sends an agent back from its finish."""
+
+
+def is_sent_back(action: Action) -> bool:
+    """Return whether the action is the message of a hook that does not let the agent finish."""
+    start = SENT_BACK.partition("{")[0]
+    return isinstance(action, MessageAction) and action.source == "environment" and action.content.startswith(start)
 
 
 def messages_of_user(history: History) -> History:
@@ -47,15 +57,17 @@ def condense(history: History, event: CondensationEvent, waiting: frozenset[int]
 
 
 def _collapse(observation: Observation) -> Observation:
-    """Return a plain Observation with the first line of the text; return a short observation unchanged.
+    """Return a plain Observation with the first line of the text; one that is short, without pictures, is unchanged.
 
     The overview of the workspace stays whole too: it tells the project's check.
     """
     text = observation.text
-    if len(text) <= SHORT or isinstance(observation, WorkspaceOverviewObservation):
+    pictures = len(pictures_of(observation))
+    if (len(text) <= SHORT and not pictures) or isinstance(observation, WorkspaceOverviewObservation):
         return observation
     line = text.lstrip("\n").split("\n", 1)[0][: SHORT // 2]
     code = f", exit code {observation.exit_code}" if isinstance(observation, CmdOutputObservation) else ""
+    code += f", pictures: {pictures}" if pictures else ""
     handle = f", the whole is output {observation.blob[:12]}" if observation.blob else ""
     content = f"{line}\n[... {observation.size or len(text.encode())} bytes in all{code}; left out here{handle} ...]"
     return Observation(
@@ -65,3 +77,8 @@ def _collapse(observation: Observation) -> Observation:
         timestamp=observation.timestamp,
         subtask=observation.subtask,
     )
+
+
+def pictures_of(observation: Observation | None) -> tuple[Part, ...]:
+    """Return the pictures of an observation that the model sees."""
+    return observation.images if isinstance(observation, IPythonRunCellObservation | MCPCallObservation) else ()

@@ -30,7 +30,9 @@ from handiwork.events.observation import (
     AgentStateChangedObservation,
     ErrorObservation,
     ForkObservation,
+    HookRejectObservation,
     PlanObservation,
+    UserRejectObservation,
 )
 from handiwork.events.record import (
     AgentDataEvent,
@@ -108,6 +110,12 @@ class State(Generic[Data]):
         while state._open and (child := self.subtasks.get(state._open[0])) and child.agent_state not in ENDED:
             state = child
         return state.id
+
+    def has_failed(self, completion: int | None) -> bool:
+        """Return whether an action of the completion with this id has failed, or was refused."""
+        failures = (ErrorObservation, HookRejectObservation, UserRejectObservation)
+        replied = (o for a, o in self.history if completion is not None and a.completion == completion)
+        return any(isinstance(observation, failures) for observation in replied)
 
     @property
     def model(self) -> str:

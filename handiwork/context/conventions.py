@@ -114,10 +114,10 @@ def exists(root: int, path: str) -> bool:
     return True
 
 
-def read_file(root: int, path: str) -> bytes | None:
+def read_file(root: int, path: str, largest: int = LARGEST) -> bytes | None:
     """Return the bytes of a regular file beneath an open directory; None if there is none. Raises UnreadableError.
 
-    Follows no link in any part of the path, opens no pipe and no device, and reads at most LARGEST bytes.
+    Follows no link in any part of the path, opens no pipe and no device, and reads at most ``largest`` bytes.
     """
     try:
         handle = open_beneath(root, path, os.O_PATH)
@@ -131,15 +131,15 @@ def read_file(root: int, path: str) -> bytes | None:
         with open(open_beneath(root, path, FILE), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UnreadableError("it changed while it was read")
-            content = file.read(LARGEST + 1)
+            content = file.read(largest + 1)
     except FileNotFoundError:
         return None
     except NotADirectoryError:
         raise UnreadableError(LINKED) from None
     except OSError as error:
         raise UnreadableError(f"it cannot be read: {error.strerror}") from None
-    if len(content) > LARGEST:
-        raise UnreadableError(f"it has more than {LARGEST // 1024} KiB")
+    if len(content) > largest:
+        raise UnreadableError(f"it has more than {largest // 1024} KiB")
     return content
 
 

@@ -61,9 +61,13 @@ class Devcontainer:
 
     def shell_commands(self) -> Iterator[str]:
         """Yield the commands: those that export the environments, then those after creation."""
+        yield from self.exports()
+        yield from self.commands
+
+    def exports(self) -> Iterator[str]:
+        """Yield the commands that export the environments; every new shell needs them."""
         for variables in filter(None, self.environments):
             yield "export " + " ".join(f"{name}={value}" for name, value in variables.items())
-        yield from self.commands
 
 
 def find(root: int, workspace: Path) -> tuple[Convention, Devcontainer | None] | None:

@@ -101,7 +101,7 @@ def copy_skill(skill: Convention, store: Path, workspace: Path) -> Path:
             with opened(source) as root:
                 listing = list(_files(root, folder))
                 for path, _, _ in listing:
-                    content = read_file(root, join(folder, path))
+                    content = read_file(root, join(folder, path), BYTES)
                     copy = draft / target.name / path
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     copy.write_bytes(content or b"")
@@ -236,7 +236,7 @@ def _files(root: int, folder: str) -> Iterator[tuple[str, str, int]]:
         below = path[len(top) :].lstrip("/")
         if stat.S_ISLNK(status.st_mode):
             raise UnreadableError(f"its file {one_line(below)} is a symbolic link, and links are not followed")
-        content = read_file(root, path)
+        content = read_file(root, path, BYTES)
         if content is not None:
             yield below, digest(content), len(content)
 

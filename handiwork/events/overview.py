@@ -26,6 +26,9 @@ PROGRAMS = (
 )
 """Programs that run tests."""
 
+RUNNERS = frozenset({"Makefile", "justfile", "package.json"})
+"""Files at the top whose text names the command that runs the tests."""
+
 # They run in a bash of their own, in which neither the shell's functions, nor programs or settings of the workspace,
 # take part. If git lists no files, as where a repository around the workspace ignores it, the usual folders of tools
 # are left out.
@@ -65,17 +68,17 @@ class WorkspaceOverviewAction(Action):
         names = {path.rpartition("/")[2] for path in found.text.splitlines()}
         return WorkspaceOverviewObservation(
             content=_text(sizes, files),
-            paths=tuple(sorted(sizes)[:LISTED]),
+            paths=tuple(sorted(sizes)),
             files=len(sizes),
-            shown=tuple(files),
+            shown=tuple(path for path, size in sizes.items() if path in files or not size),
             programs=tuple(name for name in PROGRAMS if name in names),
         )
 
 
 class WorkspaceOverviewObservation(Observation):
-    """``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all.
+    """``content`` has the first names, and texts; ``paths`` are the ``files`` by name.
 
-    ``shown`` are those whose text it has, ``programs`` the installed ones of PROGRAMS.
+    ``shown`` are those whose text it has, or that are empty; ``programs`` the installed ones of PROGRAMS.
     """
 
     paths: tuple[str, ...] = ()
@@ -91,10 +94,11 @@ def _sizes(listing: str) -> dict[str, int]:
 
 def _chosen(sizes: dict[str, int], text: str, budget: int) -> Sequence[str]:
     def rank(path: str) -> tuple[bool, int]:
-        return path.rpartition("/")[2] not in text, sizes[path]
+        return path not in RUNNERS and path.rpartition("/")[2] not in text, sizes[path]
 
     chosen: list[str] = []
-    for path in sorted((path for path in sizes if path.rpartition("/")[2] not in ADVICE), key=rank)[:READ]:
+    readable = (path for path, size in sizes.items() if size and path.rpartition("/")[2] not in ADVICE)
+    for path in sorted(readable, key=rank)[:READ]:
         if sizes[path] <= min(LONGEST, budget):
             chosen.append(path)
             budget -= sizes[path]

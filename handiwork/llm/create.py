@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from handiwork.llm.catalog.keys import load_keys
 from handiwork.llm.errors import LLMError
@@ -43,6 +44,7 @@ def create(
         return LocalLLM(model.removeprefix("local:"), status)
     load_keys()
     if base_url is not None:
+        _check_address(base_url)
         api_key = api_key or os.environ.get("HANDIWORK_API_KEY") or "none"
         if not model.startswith(("anthropic:", "google:")):
             return _server_model(model, base_url, api_key, blobs, patience)
@@ -67,11 +69,21 @@ def _require_key(model: str) -> None:
         )
 
 
-def _server_model(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:
-    from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
-
+def _check_address(base_url: str) -> None:
+    """Raise LLMError for a base URL to which no request can be sent."""
     if not base_url.startswith(("http://", "https://")):
         raise LLMError(f'the base URL "{base_url}" must begin with http:// or https://')
+    try:
+        address = urlsplit(base_url)
+        problem = "" if address.hostname and address.port != 0 else "it has no host or no port"
+    except ValueError as error:
+        problem = str(error)
+    if problem:
+        raise LLMError(f'the base URL "{base_url}" is invalid: {problem}')
+
+
+def _server_model(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:
+    from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 
     async def endpoint() -> ServerAddress:
         return ServerAddress(base_url, api_key)

@@ -55,14 +55,16 @@ class Toolchains:
 
 
 def find_toolchains(workspace: Path, environment: Mapping[str, str]) -> Toolchains:
-    """Return the toolchains of the project's virtual environment, and the known kinds on the user's PATH."""
+    """Return the toolchains of the project's virtual environment, else the active one, and known kinds on PATH."""
     home = Path(environment.get("HOME") or "/nonexistent")
     toolchains = Toolchains()
-    for virtual in _environments(workspace):
+    active = [Path(environment["VIRTUAL_ENV"]).absolute()] if environment.get("VIRTUAL_ENV") else []
+    for virtual in (*_environments(workspace), *filter(_may_be_shown, active)):
         if (virtual / "pyvenv.cfg").is_file():
             toolchains.path.append(str(virtual / "bin"))
             toolchains.variables["VIRTUAL_ENV"] = str(virtual)
-            toolchains.add(*_interpreter_roots(virtual))
+            outside = [] if virtual.is_relative_to(workspace) else [virtual]
+            toolchains.add(*outside, *_interpreter_roots(virtual))
             break
     for entry in map(Path, filter(None, environment.get("PATH", "").split(":"))):
         if entry.is_dir() and (any(map(entry.is_relative_to, SYSTEM)) or _add_known(toolchains, entry, home)):
@@ -124,10 +126,13 @@ def _interpreter_roots(virtual: Path) -> Iterable[Path]:
 
 
 def _is_python(root: Path) -> bool:
+    return _may_be_shown(root) and any(root.glob("lib/python3*/os.py")) and any(root.glob("bin/python3*"))
+
+
+def _may_be_shown(root: Path) -> bool:
+    """Return whether a directory is no system's root and nobody's home, and has none below it."""
     real = root.resolve()
-    if Path.home().resolve().is_relative_to(real) or any((real / name).exists() for name in _NO_PYTHON):
-        return False
-    return any(root.glob("lib/python3*/os.py")) and any(root.glob("bin/python3*"))
+    return not Path.home().resolve().is_relative_to(real) and not any((real / name).exists() for name in _NO_PYTHON)
 
 
 def check_mounts(paths: Iterable[Path]) -> None:

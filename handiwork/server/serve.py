@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
@@ -41,7 +42,8 @@ def serve(
     token = token_of(data) if with_token else None
     listener = bind(host, port)
     port = int(listener.getsockname()[1])
-    url_host = f"[{host}]" if ":" in host else host
+    shown = address_for_links(host)
+    url_host = f"[{shown}]" if ":" in shown else shown
     link = f"http://{url_host}:{port}/{'' if run is None else 'eval'}"
     config = uvicorn.Config(
         # Browsers ignore the port for cookies: two servers on one machine would get each other's.
@@ -74,6 +76,18 @@ class ReadyServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+
+def address_for_links(host: str) -> str:
+    """Return the host to name in links: for a server on all interfaces, this machine's address in its network."""
+    families = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF_INET6, "2001:db8::1")}  # noqa: S104 - binds none
+    if host not in families:
+        return host
+    family, elsewhere = families[host]
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((elsewhere, 9))  # sends nothing
+        return str(probe.getsockname()[0])
+    return host
 
 
 def bind(host: str, port: int) -> socket.socket:

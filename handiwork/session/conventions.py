@@ -58,6 +58,7 @@ class Conventions:
         self._config, self._base, self._data = config, base, data
         self._workspace, self._trust = Path(config.workspace), Trust(data)
         self._folders: set[str] = set()
+        self._is_set_up = False
 
     async def at_begin(self, totals: Totals) -> list[Event]:
         """Return the events for conventions that load before the first step, or do not, without those in the log."""
@@ -100,7 +101,7 @@ class Conventions:
         with opened(self._base) as root:
             found = devcontainer.find(root, self._workspace)
         convention, container = found or (None, None)
-        if convention is None or container is None or convention.path in totals.context:
+        if convention is None or container is None or self._is_set_up:
             return []
         if not self._trust.accepts(self._workspace, convention.path, convention.sha256):
             return []
@@ -109,11 +110,13 @@ class Conventions:
             path = convention.path
             told = ContextWithheld(paths=(path,), content=f"{path} is not used: {_UNPROTECTED}")
             return [told] if commands and path not in totals.withheld else []
+        self._is_set_up = True
+        if convention.path in totals.context:  # the shell of a new process has lost the environment alone
+            return _runs(container.exports())
         notes = list(convention.notes)
         if container.image is not None and container.image != self._config.image:
             notes.append(f"its image {container.image} is used with --image {devcontainer.REQUEST} only")
-        runs = [CmdRunAction(command=line, source="environment", timeout=SETUP_TIME) for line in commands]
-        return [self._loaded(convention, notes), *runs]
+        return [self._loaded(convention, notes), *_runs(commands)]
 
     def _loaded(self, convention: Convention, notes: Sequence[str] | None = None) -> ContextLoaded:
         path, text = convention.path, convention.text
@@ -177,6 +180,10 @@ def _store(skill: Convention, data: Path, workspace: Path) -> Path:
     if skill.origin != "workspace":
         return data / STORE
     return data / STORE_AROUND / digest(os.fsencode(workspace))[:16]
+
+
+def _runs(commands: Iterable[str]) -> list[Event]:
+    return [CmdRunAction(command=line, source="environment", timeout=SETUP_TIME) for line in commands]
 
 
 def _new(loaded: Iterable[ContextLoaded], totals: Totals) -> list[Event]:

@@ -98,7 +98,7 @@ class Loop:
                 await self.journal.change("error", "sandbox", str(error))
             except ExtraDataError as error:
                 await self.journal.change("error", "agent", str(error))
-            except LogError:
+            except (LogError, BrokenPipeError):  # the log failed, or the reader of the output has gone
                 raise
             except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
                 await self._fail("error", "agent", f"{self._runner.name} raised {type(error).__name__}: {error}")
@@ -146,7 +146,7 @@ class Loop:
             await self.journal.append(condensed.with_fields(subtask=self.subtask))
 
     async def _take(self, actions: list[Action], data: list[AgentDataEvent], heard: int) -> None:
-        """Append the actions with the changed data, run them; drop an end if the user has written after ``heard``."""
+        """Append and run the actions; drop an end if one has failed, or the user has written after ``heard``."""
         actions = [action.with_fields(subtask=self.subtask) for action in actions]
         first_end = next((n for n, action in enumerate(actions) if ends(action)), len(actions))
         if first_end or not actions:
@@ -155,7 +155,8 @@ class Loop:
             data = []
         await self.journal.catch_up()
         is_last = newest_message(self.state) == heard and not self.state.pending
-        if first_end < len(actions) and self.may_act and is_last:
+        has_failed = first_end > 0 and self.state.has_failed(actions[0].completion)
+        if first_end < len(actions) and self.may_act and is_last and not has_failed:
             await self.journal.append(*data, *await self.context.hooks.before_end(self.executor, actions[first_end]))
 
     async def _act(self) -> None:

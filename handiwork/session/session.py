@@ -206,6 +206,7 @@ class Session:
 
     async def start_mcp(self) -> list[MCPServerEvent]:
         """Start all MCP servers and wait until each has answered or failed; return their states."""
+        await self._executor.ready()
         return await self._executor.prepare_mcp(self.state.totals.mcp, START)
 
     async def close(self) -> None:
@@ -258,4 +259,4 @@ class Session:
             await journal.append(MessageAction(content=announcement(self._secrets), source="environment"))
         running = self.state.agent_state == "running"
         if self._conventions and running and (events := await self._conventions.setup(self.state.totals)):
-            await journal.append(*events)
+            await journal.append(*(event.with_fields(subtask=self.state.active) for event in events))

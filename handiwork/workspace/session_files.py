@@ -20,6 +20,7 @@ from handiwork.workspace.changes import (
     side_at,
 )
 from handiwork.workspace.copy import Workspace, make_copy
+from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.safe_open import look
 from handiwork.workspace.layers import (
     WORKSPACE_LAYER,
@@ -169,7 +170,7 @@ class PlainCopyFiles(SessionFiles):
     def create(self) -> None:
         super().create()
         private_dirs(self.agent_dir.parent)
-        shutil.copytree(self.workspace.base, self.agent_dir, symlinks=True)
+        shutil.copytree(self.workspace.base, self.agent_dir, symlinks=True, copy_function=_copy_file)
 
     @override
     def written(self) -> list[Path]:
@@ -262,6 +263,8 @@ class OverlayFiles(SessionFiles):
                 self._objects, SandboxPaths(session_dir, self.source, workspace.base, workspace.mounts)
             )
         replace(workspace, tree=tree).save(session_dir)
+        if (image := self.session_dir / "image").exists():  # the fork's start reports that its name means another one
+            (session_dir / "image").write_bytes(image.read_bytes())
         self._layer(tree)
         return tree
 
@@ -275,6 +278,13 @@ class OverlayFiles(SessionFiles):
     def _workspace_layers(self, tree: str) -> list[Path]:
         layer = self._layer(tree)
         return [layer / WORKSPACE_LAYER] if layer else []
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy a regular file with its holes and attributes."""
+    with open(source, "rb") as reader, open(target, "x+b") as writer:
+        copy_data(reader.fileno(), writer.fileno())
+    shutil.copystat(source, target)
 
 
 def _put_untouched(objects: Objects, paths: SandboxPaths) -> str:

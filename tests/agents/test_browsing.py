@@ -109,10 +109,14 @@ class TestBeginning:
         assert isinstance(action, BrowseURLAction)
         assert action.url == "https://shop.example/"
 
-    async def test_or_the_one_in_the_task(self) -> None:
-        action = await next_of(state_of(task("Fill in site/form.html, please.")))
+    async def test_or_the_one_in_the_task_if_no_page_is_open(self) -> None:
+        action = await next_of(state_of(task("Fill in site/form.html, please."), *saw("noop(0)", url="about:blank")))
         assert isinstance(action, BrowseURLAction)
         assert action.url == "file:///home/me/project/site/form.html"
+
+    async def test_a_page_that_is_open_stays_open(self) -> None:
+        state = state_of(task("Set my website to https://other.example/."), *saw("noop(0)"))
+        assert isinstance(await next_of(state, call("finish", message="It is set.")), AgentFinishAction)
 
     @pytest.mark.parametrize(
         ("text", "address"),
@@ -122,6 +126,8 @@ class TestBeginning:
             ('Read "file:///srv/a.html".', "file:///srv/a.html"),
             ("Is `docs/index.html` right?", "file:///w/docs/index.html"),
             ("Is /srv/a.htm right?", "file:///srv/a.htm"),
+            ("Read https://a.example/wiki/Mercury_(planet).", "https://a.example/wiki/Mercury_(planet)"),
+            ("Look at localhost:8000/index.html", ""),
             ("Find out what httpx is.", ""),
             ("What does example.org say?", ""),
         ],

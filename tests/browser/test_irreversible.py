@@ -33,6 +33,7 @@ async def acts(browsing: Browsing, page: str, calls: str) -> list[str]:
     ("page", "calls", "act"),
     [
         ("<button>Delete account</button>", "click({button})", "click button 'Delete account'"),
+        ("<button>Delete account</button>", "upload_file({button}, 'a')", "click button 'Delete account'"),
         ("<a href='#'>Remove</a>", "click({a})", "click link 'Remove'"),
         ("<a href='/delete/5'><img alt=''></a>", "click({a})", "click link without a name"),
         ("<button>Konto löschen</button>", "click({button})", "click button 'Konto löschen'"),

@@ -128,7 +128,7 @@ async def test_a_host_that_is_allowed_once_is_refused_after_the_action_that_reac
     bench = office.bench
     log = await bench.log()
     page = "curl -sS http://example.org/"
-    session = await office.session(bash(page), bash("ls"), bash(page), bash(page), finish(), log=log)
+    session = await office.session(bash(page), bash("sleep 1"), bash(page), bash(page), finish(), log=log)
 
     running = asyncio.create_task(session.run("go"))
     await bench.until(CmdOutputObservation)

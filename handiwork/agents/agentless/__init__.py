@@ -43,6 +43,9 @@ RETRIEVAL_SECONDS = 120.0
 TRIALS = 64
 """Trials of one step."""
 
+SIDE_BY_SIDE = 4
+"""How often the time limit of a lone trial one of many has: they share the processors."""
+
 RETRY_TEMPERATURE = 1.0
 """The temperature of further calls for a reply that names no place that is there."""
 
@@ -180,13 +183,9 @@ class AgentlessAgent(Agent):
             return None
         chosen = _script(line, line.elected[0], line.scripts[line.elected[0]]) if line.elected else TrialInputs(task="")
         checked = {"check": line.check, "tests": tuple(line.selected)} if line.selected else {}
+        same = {"test_timeout": SIDE_BY_SIDE * inputs.test_timeout, **checked}
         return trials(
-            [
-                chosen.model_copy(
-                    update={"task": label, "edits": edits, "test_timeout": inputs.test_timeout, **checked}
-                )
-                for edits, label in left[:TRIALS]
-            ]
+            [chosen.model_copy(update={"task": label, "edits": edits, **same}) for edits, label in left[:TRIALS]]
         )
 
     @property
@@ -258,7 +257,7 @@ def _script(line: Pipeline, label: str, script: str) -> TrialInputs:
         script=script,
         suffix=line.language.suffix,
         command=line.language.command,
-        script_timeout=line.inputs.script_timeout,
+        script_timeout=SIDE_BY_SIDE * line.inputs.script_timeout,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from handiwork.agents.agentless.pipeline import Pipeline
+from handiwork.agents.agentless.pipeline import BASE, Pipeline
 from handiwork.agents.agentless.rank import Choice
 
 NAMED = 5
@@ -54,6 +54,9 @@ def _tests(line: Pipeline, choice: Choice) -> Iterator[str]:
             yield "Unverified: its trial gave no report of the existing tests, as that of no other candidate did."
         if excluded := len(line.passing) - known:
             yield f"Unverified: {_count(excluded, 'test')} left out, which may rightly change."
+        base = line.progress.trials.get(BASE)
+        if further := len(base.passed if base else ()) - len(line.passing):
+            yield f"Unverified: {_count(further, 'further test')} that passed before: too many to compare."
 
 
 def _reproduction(line: Pipeline, choice: Choice) -> Iterator[str]:

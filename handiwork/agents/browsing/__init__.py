@@ -21,6 +21,7 @@ from handiwork.agents.browsing.page_history import (
 )
 from handiwork.agents.browsing.prompt import prompt
 from handiwork.agents.browsing.toolset import ON_ELEMENTS, TOOLS, tools_on
+from handiwork.agents.history import is_sent_back
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.ask import ask, is_small, tools_called
 from handiwork.agents.protocols.mcp_tools import with_mcp
@@ -43,7 +44,7 @@ STEPS = 60
 """Acts after a message of the user, in the browser or by an MCP server, after which the agent gives up."""
 RETRY_TEMPERATURE = 0.8
 """The temperature of a second call, if the reply repeats an act that changed nothing."""
-LOOK = "noop(0)"
+LOOK, BLANK = "noop(0)", "about:blank"
 """A call that changes nothing and shows the page."""
 
 _WHOLE, _WHOLE_SMALL = 2, 1
@@ -53,7 +54,7 @@ _AROUND = "\"'`()<>[]{},;:!?"
 
 
 class BrowsingInputs(BaseModel):
-    """The inputs of a delegation: ``url`` is the first page; if empty, the one that ``task`` names."""
+    """The inputs of a delegation: ``url`` is the first page; if empty, the open one, or else that in ``task``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,8 +71,8 @@ class BrowsingOutputs(BaseModel):
 class BrowsingAgent(Agent):
     """Works in the browser by its accessibility tree: the model chooses every act, in any protocol.
 
-    It opens an address in the task first, or else looks at the open page. It finishes with the output "message", or
-    rejects with "reason".
+    It looks at the open page first; if none is open, it opens an address in the task. It finishes with the output
+    "message", or rejects with "reason".
     """
 
     description = "Works in the web browser: reads pages, fills in forms, finds answers."
@@ -138,11 +139,19 @@ class BrowsingAgent(Agent):
             return AgentRejectAction(outputs={"reason": f"{ERRORS} actions in a row failed, the last with: {why}"})
         if len(acts_since_message(state)) >= STEPS:
             return AgentRejectAction(outputs={"reason": f"The task was not done in {STEPS} steps."})
-        if any(isinstance(a, BrowseURLAction | BrowseInteractiveAction) for a, _ in state.history):
-            return None
-        if url := state.inputs_as(BrowsingInputs).url or address_in(state.task, state.workspace):
+        return self._first_page(state)
+
+    def _first_page(self, state: State) -> Action | None:
+        """Return the action that opens a page, or looks at the open one; None once there is one."""
+        acts = sum(isinstance(action, BrowseURLAction | BrowseInteractiveAction) for action, _ in state.history)
+        if acts == 0:
+            url = state.inputs_as(BrowsingInputs).url
+            look = BrowseInteractiveAction(browser_actions=LOOK, marks=self.pictures)
+            return BrowseURLAction(url=url, marks=self.pictures) if url else look
+        page = newest_page(state)
+        if acts == 1 and page is not None and page.url == BLANK and (url := address_in(state.task, state.workspace)):
             return BrowseURLAction(url=url, marks=self.pictures)
-        return BrowseInteractiveAction(browser_actions=LOOK, marks=self.pictures)
+        return None
 
 
 class VisualBrowsingAgent(BrowsingAgent):
@@ -160,9 +169,10 @@ def address_in(task: str, workspace: str) -> str:
     """
     for word in task.split():
         address = word.lstrip(_AROUND).rstrip(f"{_AROUND}.")
+        address += ")" * (address.count("(") - address.count(")"))  # its own, as in /wiki/Mercury_(planet)
         if address.lower().startswith(("http://", "https://", "file://")):
             return address
-        if address.lower().endswith((".html", ".htm")) and "://" not in address:
+        if address.lower().endswith((".html", ".htm")) and ":" not in address:
             return f"file://{posixpath.normpath(posixpath.join(workspace, address))}"
     return ""
 
@@ -170,7 +180,7 @@ def address_in(task: str, workspace: str) -> str:
 def _since_message(state: State) -> Iterator[BrowserOutputObservation | ErrorObservation]:
     """Yield the browser's observations and errors since the user's last message, the newest first."""
     for action, observation in reversed(state.history):
-        if isinstance(action, MessageAction) and action.source == "user":
+        if isinstance(action, MessageAction) and (action.source == "user" or is_sent_back(action)):
             return
         if isinstance(observation, BrowserOutputObservation | ErrorObservation):
             yield observation

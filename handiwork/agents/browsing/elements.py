@@ -16,7 +16,7 @@ FILLED = frozenset({"textbox", "searchbox", "spinbutton", "date", "inputtime", "
 CHOSEN = frozenset({"combobox", "listbox", "menulistpopup"})
 
 _LINE = re.compile(
-    r"""(?P<indent>\t*) (?:\[(?P<bid>\w+)\]\ )? (?P<role>[A-Za-z]\w*)
+    r"""(?P<indent>\t*) (?:\[(?P<bid>\w+)\]\ )? (?P<role>[A-Za-z][\w-]*)
         (?:\ (?P<name>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))? (?P<rest>.*)""",
     re.VERBOSE,
 )

@@ -18,8 +18,8 @@ SETTLING = 400
 """Milliseconds that a menu, or the suggestions of a box, may take to appear."""
 SCREEN = 600
 """Pixels of a scroll on a page that does not tell the height of its window."""
-OFFERED = 60
-"""Maximum number of elements among which a schema lets a model choose."""
+OFFERED = 100
+"""Maximum number of elements that a schema enumerates; among more, the model writes the bid."""
 WAIT = 30.0
 """Maximum seconds of a wait."""
 
@@ -236,7 +236,9 @@ def _bound(tool: ActionTool, page_elements: Sequence[ElementChoice]) -> ActionTo
     schema: JsonSchema = tool.tool.parameters
     properties: dict[str, Any] = dict(schema["properties"])
     for name, kinds in _CHOICES.get(tool.name, {}).items():
-        fitting = [element for element in page_elements if kinds is None or element.kind in kinds][:OFFERED]
+        fitting = [element for element in page_elements if kinds is None or element.kind in kinds]
+        if len(fitting) > OFFERED:
+            continue
         if fitting:
             properties[name] = {"enum": [element.label for element in fitting]}
         elif name in schema["required"]:

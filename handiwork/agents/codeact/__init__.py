@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of, first_look, overview_of, with_facts
 from handiwork.agents.codeact.choice import Choice, kind_of, way_of
-from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, messages_of, turn_of
+from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, request_of, turn_of
 from handiwork.agents.codeact.offer import check_steered, for_question, next_offered, offered, repeated
 from handiwork.agents.codeact.prompt import has_example, prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
@@ -65,7 +65,7 @@ class CodeActAgent(Agent):
             return loss
         allowed = next_offered(state, tools) if guided else tools
         steers = kind == "question" and self._may_steer(state)
-        way = await way_of(self.llm, messages_of(state)[-1]) if steers else ""
+        way = await way_of(self.llm, request_of(state)) if steers else ""
         allowed = for_question(state, allowed, way) if way else allowed
         actions, example = await self._ask(state, tools, allowed), True
         check_steered(actions, way)
@@ -83,7 +83,7 @@ class CodeActAgent(Agent):
         """Ask for the kind of the user's message before the first reply to it, if the kind matters."""
         first = not any(action.completion for action, _ in turn_of(state))
         if first and (self._may_steer(state) or self._may_repair(state)):
-            return await kind_of(self.llm, messages_of(state)[-1])
+            return await kind_of(self.llm, request_of(state))
         return "", 0
 
     def _may_steer(self, state: State) -> bool:

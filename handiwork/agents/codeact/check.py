@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from handiwork.agents.repair.check import named_test, programs, runner, runner_files
+from handiwork.agents.repair.check import is_test, named_files, named_test, programs, runner, runner_files
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Observation
-from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.observation import CmdOutputObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 
 _NOT_FOUND = 127
@@ -22,10 +22,15 @@ _FILE = r"^{}:\n```\n(.*?)^```$"
 def check_of(state: State) -> str:
     """Return the test command that the user names last, else the project's; "" without one.
 
-    A command without a word for testing or checking does not count: it may be an example, or the program to write.
+    A command without a word for testing or checking does not count: it may be an example, or the program to write. Nor
+    does one that runs a file that the agent has made, unless that is a test.
     """
     messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
-    named = [check for message in messages if (check := named_test(message))]
+    made = [
+        o.path for _, o in state.history if isinstance(o, FileWriteObservation) and o.created and not is_test(o.path)
+    ]
+    found = (check for message in messages if (check := named_test(message)))
+    named = [check for check in found if not named_files(" ".join(check.split()[:2]), made)]
     return named[-1] if named else _project_check(overview_of(state))[0]
 
 
@@ -97,6 +102,8 @@ def _project_check(overview: WorkspaceOverviewObservation | None) -> tuple[str, 
     files = {path: text for path in runner_files(overview.paths) if (text := _text(overview, path))}
     check = runner(overview.paths, files) or ""
     missing = [name for name in programs(check) if name not in (*overview.programs, "unittest")]
+    if missing == ["pytest"] and not any(path.endswith(".py") for path in files):
+        return "", ""  # unittest may run tests whose text is not known
     return ("", missing[0]) if missing else (check, "")
 
 

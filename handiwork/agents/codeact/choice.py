@@ -39,8 +39,8 @@ AIM = (
 )
 
 
-_KEY = re.compile(r'"answer"\s*:')
-"""The key of a bound reply, which is one of WANTS itself."""
+_KEY = re.compile(r'"?\banswer\b["*]*\s*(?:is\s*)?:')
+"""The key of a bound reply, or the word before an unbound one, which is one of WANTS itself."""
 
 
 async def kind_of(llm: AgentLLM, message: str) -> Choice:
@@ -73,4 +73,5 @@ async def choose(llm: AgentLLM, question: str, answers: Sequence[str]) -> Choice
     form = {"type": "object", "properties": properties, "required": ["answer"], "additionalProperties": False}
     completion = await ask_in_form(llm, message, form)
     reply = _KEY.sub("", completion.content.lower())
-    return min(answers, key=lambda answer: reply.find(answer) if answer in reply else len(reply) + 1), completion.event
+    found = {answer: match.start() for answer in answers if (match := re.search(rf"\b{answer}\b", reply))}
+    return min(found, key=lambda answer: found[answer], default=answers[0]), completion.event

@@ -82,6 +82,8 @@ def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Actio
         return None
     if not isinstance(observation, CmdOutputObservation) or observation.error:
         return None
+    if state.has_failed(action.completion):  # an edit beside the finish, say
+        return None
     return _end_of(llm, state, action, tools)
 
 
@@ -279,9 +281,19 @@ async def _may_check(llm: AgentLLM, state: State, check: str, *, certain: bool) 
 
 
 async def _asks_for_change(llm: AgentLLM, state: State) -> bool:
-    """Ask the model whether the user's last message asks for a change."""
-    kind, _ = await kind_of(llm, messages_of(state)[-1])
+    """Ask the model whether the user's last request asks for a change."""
+    kind, _ = await kind_of(llm, request_of(state))
     return kind != "question"
+
+
+def request_of(state: State) -> str:
+    """Return the user's last message; if it answers a question of the agent, that and the message before come first."""
+    messages = messages_of(state)
+    newest = max((at for at, (action, _) in enumerate(state.history) if _is_users(action)), default=0)
+    asked = state.history[newest - 1][0] if newest else None
+    if isinstance(asked, MessageAction) and asked.source == "agent" and asked.content.rstrip().endswith("?"):
+        return "\n\n".join((*messages[-2:-1], asked.content, messages[-1]))
+    return messages[-1]
 
 
 def messages_of(state: State) -> list[str]:

@@ -21,8 +21,8 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation
-from handiwork.events.overview import WorkspaceOverviewObservation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileReadObservation
+from handiwork.events.overview import LONGEST, WorkspaceOverviewObservation
 
 NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "reject")
 """Tools that answer no question."""
@@ -52,7 +52,7 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
         idle.add("read_output")
     if not state.plan.tasks:
         idle.add("modify_task")
-    if overview_of(state) is not None and _shows_all(state):
+    if overview_of(state) is not None and _shows_all(state) and not _has_long_file(state):
         idle.add("search_code")
         idle |= {"edit"} if any(tool.name == "write" for tool in tools) else set()
     return _without(tools, idle)
@@ -82,6 +82,13 @@ def _shows_all(state: State) -> bool:
     """Return whether the overview shows all files of the workspace; True without an overview."""
     overview = overview_of(state)
     return overview is None or len(overview.shown) == overview.files
+
+
+def _has_long_file(state: State) -> bool:
+    """Return whether the agent has written or read a file that is too long for the overview."""
+    written = (action.content for action, _ in state.history if isinstance(action, FileWriteAction))
+    read = (o.content for _, o in state.history if isinstance(o, FileReadObservation))
+    return any(len(text) > LONGEST for text in itertools.chain(written, read))
 
 
 def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequence[ActionTool]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.history import History, messages_of_user
+from handiwork.agents.history import History, is_sent_back, messages_of_user
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action, Observation
@@ -39,13 +39,18 @@ class DelegatorAgent(Agent):
         if not isinstance(observation, AgentDelegateObservation) or not _has_result(observation):
             return _failure(action, observation)
         found = {"summary": _summary(steps, STUDY)}
+        newest = state.history[-1][0]
+        if isinstance(newest, MessageAction) and is_sent_back(newest):
+            return AgentDelegateAction(agent=CODE, inputs={**task, **found, "objections": newest.content})
         if action.agent == STUDY:
             return AgentDelegateAction(agent=CODE, inputs={**task, **found})
         if action.agent == CODE:
             return AgentDelegateAction(agent=VERIFY, inputs=task)
         verdict = _summary(steps, VERIFY)
         if observation.outputs.get("completed"):
-            return AgentFinishAction(outputs={"message": f"{_last(steps, CODE)['message']}\n\nVerified: {verdict}"})
+            said = _last(steps, CODE)
+            done = said.get("message") or "; ".join(f"{name}: {value}" for name, value in said.items())
+            return AgentFinishAction(outputs={"message": f"{done}\n\nVerified: {verdict}"})
         if sum(action.agent == CODE for action, _ in steps) >= ROUNDS:
             return _reject(f"The task is not completed after {ROUNDS} rounds: {verdict}")
         return AgentDelegateAction(agent=CODE, inputs={**task, **found, "objections": verdict})

@@ -57,7 +57,7 @@ _BASH = re.compile(r"#!.*\bbash\b")
 _SAYS_NOTHING = re.compile(
     r"^(?:/\S*/)?(?:ba|da)?sh: (?:line )?(?:\d+: )?[\w.+-]+: (?:command )?not found$"
     r"|^make(?:\[\d+\])?: [\w.+-]+: No such file or directory$|^\S*python[\d.]*: No module named "
-    r"|^(?:=+ )?no tests ran in |^NO TESTS RAN$",
+    r"|^(?:=+ )?no tests ran in |^NO TESTS RAN$|^ImportError: Start directory is not importable: ",
     re.MULTILINE,
 )
 """What a runner prints at its end without its own program, or without tests; a script's message has its own name."""

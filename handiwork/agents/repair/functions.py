@@ -16,7 +16,10 @@ LONGEST_LINE = 500
 
 _BOUND = r"(?:async[ \t]*)?(?:function|\(.*=>|\w+[ \t]*=>)"
 _HEADERS = (
-    re.compile(r"^[ \t]*(?:[\w@]+[ \t]+)*?(?:def|func|fn|function|fun|sub|defp)[ \t]+(?:\([^)]*\)[ \t]*)?(\w+)"),
+    re.compile(
+        r"^[ \t]*(?:[\w@]+(?:\([\w: ]*\))?[ \t]+)*?(?:def|func|fn|function|fun|sub|defp)[ \t]+"
+        r"(?:\([^)]*\)[ \t]*)?(\w+)"
+    ),
     re.compile(rf"^[ \t]*(?:export[ \t]+)?(?:const|let|var)[ \t]+(\w+)[ \t]*=[ \t]*{_BOUND}"),
     re.compile(r"^[ \t]*([\w-]+)[ \t]*\([ \t]*\)[ \t]*\{"),
     re.compile(r"^[ \t]*(?:[\w:<>,*&\[\]]+[ \t]+)+[*&]*([\w:~]+)[ \t]*\([^;{}]*\)[^;{}=]*\{?[ \t]*$"),
@@ -32,7 +35,11 @@ _CONSTANT = re.compile(
 """A name at the beginning of a line, with its modifiers and types, and the value that it is bound to."""
 
 _STATEMENTS = {"if", "for", "while", "switch", "catch", "return", "else", "do", "new", "throw", "match", "elif", "with"}
-_CLASS = re.compile(r"^[ \t]*(?:\w+[ \t]+)*?(?:class|impl|struct|interface|module|object|trait)[ \t]+(\w+)")
+_CLASS = re.compile(
+    r"^[ \t]*(?:type[ \t]+(?=\w+(?:\[[^\]]*\])?[ \t]+(?:struct|interface)\b)|(?:\w+(?:\([\w: ]*\))?[ \t]+)*?"
+    r"(?:class|impl(?:<[^>]*>)?|struct|enum(?:[ \t]+(?:class|struct))?|union|interface|module|object|trait)[ \t]+)"
+    r"(\w+)"
+)
 _OUTLINE = re.compile(r"""(?:.*\n)*?.*[:{]\s*(?:\n|\Z)(?:\s*(\"{3}|'{3})(?:.|\n)*?\1\s*\n)?""")
 
 _STRING = re.compile(

@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.history import messages_of_user
+from handiwork.agents.history import is_sent_back, messages_of_user
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
@@ -102,9 +102,9 @@ class SwarmAgent(Agent[SwarmNotes]):
         result = await perform(run, ask)
         if not isinstance(result, str):
             return result
-        notes.outputs[name] = result
         if name == DECISION:
-            return AgentFinishAction(outputs={"message": result})
+            return AgentFinishAction(outputs={"message": result})  # not kept: a hook may ask for another decision
+        notes.outputs[name] = result
         return AgentThinkAction(thought=f"{name}: {result}")  # with its name: equal outputs are not a repetition
 
     def _graph(self, state: State[SwarmNotes]) -> Swarm:
@@ -140,6 +140,8 @@ def _task(state: State[SwarmNotes]) -> str:
     for action, _ in state.history:
         if isinstance(action, MessageAction) and action.source == "user":
             said.append(action.content if said else state.inputs_as(SwarmInputs).task)
+        elif isinstance(action, MessageAction) and is_sent_back(action):
+            said.append(action.content)
         elif isinstance(action, AgentFinishAction):
             said.append(f"You answered:\n\n{action.outputs['message']}")
     return "\n\n".join(said)

@@ -49,8 +49,9 @@ SELECTION = (
 """The instruction by which "files" chooses the files to read."""
 
 LIST = (
+    r"{ git -c core.fsmonitor=false -c core.quotePath=off ls-files -co --exclude-standard 2>/dev/null | grep . || "
     r"find . \( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune "
-    r"-o -type f -printf '%P\n' | LC_ALL=C sort | head -n 500"
+    r"-o -type f -printf '%P\n'; } | LC_ALL=C sort | head -n 500"
 )
 """Lists the files of the workspace."""
 

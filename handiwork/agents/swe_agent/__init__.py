@@ -11,6 +11,7 @@ from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED, turn_of, why_unfinished
+from handiwork.agents.history import is_sent_back
 from handiwork.agents.protocols import JSON, NATIVE
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, actions_of, check_closed, is_small
@@ -321,9 +322,12 @@ def _is_challenge(action: Action) -> bool:
 
 
 def _last(state: State[SWENotes]) -> tuple[Action, Observation | None]:
-    """Return the end of the history, without messages of the platform after it, like one about a repetition."""
-    pairs = reversed(state.history)
-    return next(p for p in pairs if not (isinstance(p[0], MessageAction) and p[0].source == "environment"))
+    """Return the end of the history, without messages of the platform after it, unless a hook sends the agent back."""
+    for action, observation in reversed(state.history):
+        is_told = isinstance(action, MessageAction) and action.source == "environment"
+        if not is_told or is_sent_back(action):
+            return action, observation
+    raise IndexError("the history has no action")
 
 
 def _request(

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from handiwork.agents.history import is_sent_back
 from handiwork.agents.protocols import NATIVE
 from handiwork.agents.protocols.conventions import convention_messages
 from handiwork.agents.protocols.message_cache import MessageCache
@@ -294,10 +295,10 @@ def _variables_of(observation: Observation | None) -> dict[str, Any]:
 
 
 def last_steps(steps: Sequence[SWEStep]) -> list[SWEStep]:
-    """Return the replies since the last message of the user."""
+    """Return the replies since the last message of the user, or of a hook that sends the agent back."""
     result: list[SWEStep] = []
     for step in reversed(steps):
-        if step.message and step.action.source == "user":
+        if step.message and (step.action.source == "user" or is_sent_back(step.action)):
             break
         if not step.message:
             result.append(step)

@@ -11,6 +11,7 @@ from handiwork.agents.state import State
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.errors import Exit
 from handiwork.events.describe import state_text
+from handiwork.session.user_events import raised_limit, reached_limit
 from handiwork.workspace.changes import Change
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import diffstat
@@ -140,7 +141,7 @@ def _next(state: State, session: str, changed: bool) -> Iterator[str]:
         yield f"handiwork approve {session}"
         yield f'handiwork approve {session} --reject --comment "..."'
     elif reason == "limit":
-        yield f"handiwork resume {session}, with a higher limit like --max-iterations {state.iteration + 50}"
+        yield f"handiwork resume {session}, {_higher_limit(state)}"
     elif reason == "stuck":
         yield f"handiwork resume {session} --rewind"
         yield f'handiwork resume {session} --message "a hint"'
@@ -148,3 +149,12 @@ def _next(state: State, session: str, changed: bool) -> Iterator[str]:
         yield f"handiwork resume {session} --model NAME, with a larger context window"
     else:
         yield f"handiwork resume {session}"
+
+
+def _higher_limit(state: State) -> str:
+    """Return how to go on after the limit that the session has reached."""
+    name = reached_limit(state)
+    if getattr(state.limits, name) is None or (name == "cost" and state.unpriced):
+        return "at a terminal, and answer none to its question for the limit"
+    raised = state.iteration + 50 if name == "iterations" else raised_limit(state, name, state.limits)
+    return f"with a higher limit like --max-{name} {raised:.10g}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from handiwork.errors import HandiworkError
 from handiwork.events.base import Model
@@ -146,7 +148,7 @@ class Results:
         """
         with self.file.open("ab") as file:
             file.truncate(self._complete)
-            file.write(result.model_dump_json().encode() + b"\n")
+            file.write(_line(result))
             file.flush()
             self._complete = file.tell()
             os.fsync(file.fileno())
@@ -157,3 +159,12 @@ class Results:
         self.dearest = max(self.dearest or 0.0, result.spent)
         previous = self.by_key.get(result.key)
         self.by_key[result.key] = result if previous is None else result.after(previous)
+
+
+def _line(result: Result) -> bytes:
+    """Return a result as a line of JSON; a lone surrogate becomes U+FFFD, a detail that JSON cannot hold its text."""
+    try:
+        text = result.model_dump_json()
+    except PydanticSerializationError:
+        text = json.dumps(result.model_dump(), ensure_ascii=False, default=str)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode() + b"\n"

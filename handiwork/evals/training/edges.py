@@ -14,7 +14,7 @@ from handiwork.agents.swarm.graph import Swarm, save
 from handiwork.agents.swarm.reinforce import draw, learn
 from handiwork.evals.benchmark import Instance
 from handiwork.evals.running.plan import RunPlan
-from handiwork.evals.running.results import Result
+from handiwork.evals.running.results import RETRIED_ON_RESUME, Result
 from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, SideModel, roll_out
 from handiwork.evals.running.run import RunStoppedError
 
@@ -32,6 +32,7 @@ class GraphRollouts:
         self._workers, self._cap, self._folder = workers, math.inf if cap is None else cap, folder
         self._turn = asyncio.Semaphore(workers)
         self._count, self._spent, self.earlier = 0, 0.0, 0.0
+        self.lost = 0
         self.model = SideModel(self._conditions.model, self._conditions.base_url)
 
     @property
@@ -67,6 +68,7 @@ class GraphRollouts:
             raise RunStoppedError(problem, failed=False)
         if all(one.result.score is None for one in done):
             raise RunStoppedError(f"no rollout was measured: {_why(done[-1].result)}", failed=True)
+        self.lost += sum(one.result.outcome in RETRIED_ON_RESUME for one in done)
         return done
 
     async def _in_turn(self, graph: Swarm, instance: Instance, trial: int) -> tuple[FinishedRollout, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import httpx2
 
+from handiwork.llm.bounded_client import BoundedClient
 from handiwork.llm.catalog.requests import LISTS, SECONDS, key_header, refuses_key
+from handiwork.llm.errors import LLMError
+from handiwork.llm.strict_json import parse
 from handiwork.providers import KEYS
 
 if TYPE_CHECKING:
@@ -50,15 +54,15 @@ async def models_of(provider: str, address: str | None = None, key: str | None =
     if key is None and address is None:
         return _shipped(provider, f"no key: set {KEYS[provider][0]}")
     try:
-        async with httpx2.AsyncClient(timeout=SECONDS) as client:
+        async with asyncio.timeout(SECONDS), BoundedClient(timeout=None) as client:
             answer = await client.get(address or LISTS[provider], headers=key_header(provider, key or "none"))
         if refuses_key(answer):
             problem = "the key is refused: enter another one" if key else "the server asks for a key"
             return replace(_shipped(provider, problem), refused=True)
         if not answer.is_success:
             return _shipped(provider, f"its list answers with {answer.status_code}")
-        titles = dict(_names(answer.json()))
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        titles = dict(_names(parse(answer.text)))
+    except (httpx2.HTTPError, httpx2.InvalidURL, LLMError, TimeoutError, ValueError) as error:
         return _shipped(provider, f"its list cannot be read: {str(error) or type(error).__name__}")
     prices = _prices(provider)
     models = [

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from enum import StrEnum
 
 import httpx2
+
+from handiwork.llm.bounded_client import BoundedClient
+from handiwork.llm.errors import LLMError
 
 SECONDS = 10.0
 """Seconds to wait for an answer."""
@@ -44,14 +48,14 @@ async def check_key(provider: str, key: str, address: str | None = None) -> tupl
     """
     url = address or CHECKS[provider]
     try:
-        async with httpx2.AsyncClient(timeout=SECONDS) as client:
+        async with asyncio.timeout(2 * SECONDS), BoundedClient(timeout=None) as client:
             answer = await client.get(url, headers=key_header(provider, key))
             if refuses_key(answer):
                 return KeyState.REFUSED, ""
             if not answer.is_success:
                 return KeyState.UNTESTED, f"{url} answers with {answer.status_code}"
             without = await client.get(url)
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, LLMError, TimeoutError) as error:
         return KeyState.UNTESTED, f"{url} cannot be reached: {str(error) or type(error).__name__}"
     if without.is_success:
         return KeyState.UNTESTED, f"{url} answers without a key too"

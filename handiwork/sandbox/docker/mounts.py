@@ -31,6 +31,21 @@ _SEPARATORS = frozenset(':,\\"')
 """Characters that would end an option of an overlay, or need more escapes than Docker passes on."""
 
 
+_POINTS = (HOME, bundle.PREFIX, GIVER, "/tmp", "/var/tmp")
+"""The mount points of every container besides the workspace."""
+
+
+def volume_mounts(volumes: Sequence[str], paths: SandboxPaths, read_only: Sequence[Path]) -> Iterator[str]:
+    """Yield mounts that make the image's volumes read-only, like its other files.
+
+    Docker's own are writable, and in no snapshot or limit. One that contains another mount stays Docker's own.
+    """
+    points = [*map(Path, _POINTS), paths.workspace, *read_only]
+    for volume in volumes:
+        if not any(point.is_relative_to(volume) for point in points):
+            yield _options(("type", "volume"), ("dst", volume), ("readonly", "true"))
+
+
 def platform_mounts(socket: Path) -> Iterator[str]:
     """Yield the mounts that the server inside needs, and the browser's if it is installed."""
     yield _bind(bundle.bundle_root(), bundle.PREFIX, read_only=True)

@@ -28,6 +28,7 @@ from handiwork.sandbox.docker.mounts import (
     make_points,
     platform_mounts,
     read_only_mounts,
+    volume_mounts,
     workspace_mounts,
 )
 from handiwork.sandbox.docker.remote_files import RemoteFiles, changes_wait_here, check_sendable
@@ -133,6 +134,8 @@ class DockerSandbox(ServedSandbox):
         options = [*docker_cli.HARDENED, *self._root_options(), "--user", f"{uid}:{gid}"]
         options += [*self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
+        if not self._writable_root:
+            options += [f"--mount={mount}" for mount in volume_mounts(image.volumes, self._paths, self._read_only)]
         egress_arguments = {} if self._proxy is None else variables(self._certificates is not None)
         if not is_remote and not await changes_wait_here(self._paths.session_dir):
             os.chown(endpoint.path, *owner)

@@ -19,14 +19,15 @@ from handiwork.session.approval.irreversible_words import (
 )
 
 HARMLESS = frozenset(
-    {"noop", "send_msg_to_user", "report_infeasible", "scroll", "scroll_at", "hover", "mouse_move", "mouse_up", "focus"}
-    | {"fill", "clear", "upload_file", "mouse_upload_file", "keyboard_insert_text", "keyboard_up"}
+    {"noop", "send_msg_to_user", "report_infeasible", "scroll", "scroll_at", "hover", "mouse_move", "focus"}
+    | {"fill", "clear", "keyboard_insert_text", "keyboard_up"}
 )
 """Calls that send nothing by themselves and leave the open page open."""
 OPENING = frozenset({"goto", "go_back", "go_forward", "new_tab", "tab_close", "tab_focus"})
 """Calls after which another page may be open."""
 
 _SETTING = frozenset({"check", "uncheck", "select_option"})
+_UPLOADING = frozenset({"upload_file", "mouse_upload_file"})
 _FOCUSING = frozenset({"fill", "clear", "focus", *_SETTING})
 _KEYS = frozenset({"press", "keyboard_press", "keyboard_down"})
 _TYPING = _KEYS | {"keyboard_type"}
@@ -50,6 +51,7 @@ class _Target(BaseModel):
     link: str = ""
     typed: bool = False
     select: bool = False
+    file: bool = False
     submits: bool = False
     form: bool = False
     query: list[str] = []
@@ -113,7 +115,7 @@ def irreversible_acts(inspected: JsonValue) -> list[str]:
                 focus = call.targets[-1]
             elif call.name in _KEYS:
                 focus = _Target()  # the key may move it
-            seen = seen and (call.name in HARMLESS | _SETTING or _only_types(call))
+            seen = seen and (call.name in HARMLESS | _SETTING or _only_types(call) or _only_chooses(call))
         if act:
             acts.append(f"{act} on {page.url[:_URL]}")
     return acts
@@ -132,7 +134,7 @@ def _blind_act(call: _InspectedCall) -> str:
 
 
 def _act(call: _InspectedCall) -> str:
-    if call.name in HARMLESS | OPENING:
+    if call.name in HARMLESS | OPENING or _only_chooses(call):
         return ""
     elements = [target for target in call.targets if target is not None]
     if call.name in _TYPING:
@@ -175,6 +177,11 @@ def _key_act(call: _InspectedCall, target: _Target | None) -> str:
         return f"press {key} in {target}" if sends else ""
     presses = key in _PRESSING_KEYS and _click_is_irreversible(target)
     return f"press {key.replace(' ', 'Space')} in {target}" if presses or key in _DELETING_KEYS else ""
+
+
+def _only_chooses(call: _InspectedCall) -> bool:
+    """Return whether the call chooses files in a file field; on any other element it clicks."""
+    return call.name in _UPLOADING and all(target is not None and target.file for target in call.targets)
 
 
 def _only_types(call: _InspectedCall) -> bool:

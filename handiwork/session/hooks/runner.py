@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from handiwork.agents.history import SENT_BACK
 from handiwork.agents.state import ENDED, State
 from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
@@ -27,7 +28,6 @@ from handiwork.session.steps.live import Status
 
 REFUSED = "The user's hook {hook!r} refused this action ({outcome}); it was not carried out."
 INTERRUPTED = "The interrupt ended a hook; the agent was done before."
-SENT_BACK = "The user's hook {hook!r} does not let you finish yet ({outcome})."
 
 STATUS_AFTER = 2.0
 """Seconds after which the user is told which hook is running."""

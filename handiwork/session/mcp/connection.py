@@ -174,6 +174,8 @@ class Connection:
         """Keep the server and its client until it ends or is closed."""
         self._log.begin()
         try:
+            if self._settings.url is None:
+                await self._sandbox()  # pulling an image is not the server's own time
             async with asyncio.timeout(START) as limit:
                 client_type = await asyncio.to_thread(_import_client)
                 streams = self._streams(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handiwork.agents.history import History
+from handiwork.agents.history import History, pictures_of
 from handiwork.agents.protocols.conventions import SHARE
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
@@ -48,7 +48,7 @@ def _texts(action: Action, observation: Observation | None) -> tuple[str, str]:
 def _tokens(action: Action, observation: Observation | None) -> tuple[float, float]:
     request, answer = _texts(action, observation)
     images = len(action.images) * IMAGE if isinstance(action, MessageAction) else 0
-    return len(request) / CHARACTERS + images, len(answer) / CHARACTERS
+    return len(request) / CHARACTERS + images, len(answer) / CHARACTERS + len(pictures_of(observation)) * IMAGE
 
 
 class TokenEstimator:

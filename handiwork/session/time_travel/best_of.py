@@ -94,7 +94,8 @@ async def run_attempts(
 ) -> tuple[str, list[Attempt]]:
     """Run the attempts; return the id of the session they fork, and the attempts, best first.
 
-    Attempts that pass the test come first, then those with fewer changed lines. Raises like ``create``.
+    Attempts that pass the test come first, those whose test could not run last; of equal ones, those with fewer changed
+    lines come first. Raises like ``create``.
     """
     config = request.config
     if config.files(data).history is None:
@@ -120,7 +121,7 @@ async def run_attempts(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    attempts = sorted(finished, key=lambda attempt: (not attempt.passed, attempt.lines))
+    attempts = sorted(finished, key=lambda one: (not one.passed, one.exit_code is None, one.lines))
     await _conclude(store, session.log, request, attempts)
     return session.id, attempts
 
@@ -199,8 +200,12 @@ class _AttemptRun:
             await session.close()
             self._budget.give_back(share, session.state)
         self._on_progress(Progress(self._number, "testing"))
-        changed = await changes(self._data, log)
-        lines = sum(added + deleted for _, added, deleted in diffstat(changed))
+        try:
+            changed = await changes(self._data, log)
+            lines = sum(added + deleted for _, added, deleted in diffstat(changed))
+        except WorkspaceError as error:
+            problem = f"its changes cannot be read: {error}"
+            return self._report_done(Attempt(log.id, model, state, 0, None, problem))
         exit_code, output = await self._run_test(session, changed)
         return self._report_done(Attempt(log.id, model, state, lines, exit_code, output))
 

@@ -228,6 +228,11 @@ def _load(folder: Path) -> _Kept | None:
         record = json.loads((folder / _RECORD).read_text())
     except FileNotFoundError:
         return None
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(
+            f"{folder / _RECORD} is damaged ({error}): restore it from a backup, or remove {folder}; without it that "
+            "apply cannot be undone"
+        ) from None
     steps = (
         _Step(
             step["path"],

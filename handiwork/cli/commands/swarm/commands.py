@@ -62,7 +62,7 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
     run_plan = asyncio.run(plan.new(benchmark, conditions, selection, 1, say))
     save(swarm, training.out)
     try:
-        asyncio.run(_train(swarm, run_plan, training))
+        lost = asyncio.run(_train(swarm, run_plan, training))
     except RunStoppedError as stopped:
         say(f"{stopped}; the same command continues {training.out}")
         return Exit.INFRASTRUCTURE if stopped.failed else Exit.LIMIT
@@ -71,14 +71,18 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
         return Exit.INTERRUPTED
     finally:
         draw(training.out)
-    return Exit.FINISHED
+    if lost:
+        say(f"{lost} of the rollouts failed through no fault of the agent, and did not count")
+    return Exit.INFRASTRUCTURE if lost else Exit.FINISHED
 
 
-async def _train(swarm: Swarm, run_plan: RunPlan, training: TrainingRequest) -> None:
+async def _train(swarm: Swarm, run_plan: RunPlan, training: TrainingRequest) -> int:
+    """Train the swarm; return the number of rollouts that failed through no fault of the agent."""
     async with graph_rollouts(run_plan, training.workers, training.max_cost) as rollouts:
         trained = await _train_edges(swarm, rollouts, training)
         if training.improve:
             await _improve(trained, rollouts, training.out)
+        return rollouts.lost
 
 
 async def _train_edges(swarm: Swarm, rollouts: GraphRollouts, training: TrainingRequest) -> Swarm:

@@ -235,8 +235,8 @@ async def _verify(sandbox: Sandbox, verify: Verify, answer: str, state: State) -
     }
     await write_file(sandbox, VERIFIER, (FOLDER / "verifier.py").read_bytes())
     await write_file(sandbox, CASE, json.dumps(case).encode())
-    # By -c the workspace is the first place of imports. The case is gone before any code of the agent runs.
-    command = f'exec < {CASE}; rm {CASE}; exec python3 -c "$(cat {VERIFIER})"'
+    # By -I the verifier itself imports nothing from the workspace; its script does, after the case has been read.
+    command = f'exec < {CASE}; rm {CASE}; exec python3 -I -c "$(cat {VERIFIER})"'
     done = await run_limited(sandbox, command, SECONDS)
     lines = [line.strip() for line in done.content.splitlines()]
     return Tested(done.exit_code == 0 and nonce in lines, done.content.replace(nonce, "").strip())

@@ -1,4 +1,4 @@
-"""Runs a task's verifier in the workspace, and prints a nonce at its end; a scoring sandbox runs it by ``python3 -c``.
+"""Runs a task's verifier in the workspace, and prints a nonce at its end; scoring runs it by ``python3 -I -c``.
 
 Standard input has the case as JSON: the verifier's ``script``, its ``environment``, the patterns of files that must be
 ``unchanged``, and the ``nonce``.
@@ -38,6 +38,9 @@ def _content(path: Path) -> bytes | None:
 def main() -> None:
     """Compare the files that must not change, and run the script; end with an error unless all is right."""
     case = json.load(sys.stdin)
+    with open(os.devnull) as null:
+        os.dup2(null.fileno(), 0)  # programs that the script starts could read the case again
+    sys.path.insert(0, "")  # the script imports modules of the workspace
     os.environ.update(case["environment"])
     for pattern in case["unchanged"]:
         if names := changed_files(pattern, Path(os.environ["ORIGINAL"])):

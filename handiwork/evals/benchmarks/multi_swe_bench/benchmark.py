@@ -54,6 +54,7 @@ class MultiSWEBench(Benchmark):
     licence = "CC0; patches under their projects' licences"
     citation = "Zan et al. 2025, Multi-SWE-bench: A Multilingual Benchmark for Issue Resolving, arXiv:2504.02605"
     metric = "success rate"
+    scoring_seconds = 3 * grader.SECONDS  # the rehearsal, the patch, and the reference after a doubtful one
     splits = ("c", "cpp", "go", "java", "js", "rust", "ts")
     writable_root = True
     data_folder: ClassVar[str] = "multi_swe_bench"

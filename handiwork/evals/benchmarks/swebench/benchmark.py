@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from pydantic import TypeAdapter
 
 from handiwork.errors import SandboxError
-from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
 from handiwork.evals.benchmarks.swebench import environments, grader, installations, recipes, repositories
 from handiwork.evals.benchmarks.swebench.installations import Subject
 from handiwork.evals.scoring import jsonlines
@@ -59,6 +59,7 @@ class SWEBench(Benchmark):
     licence = "MIT; patches under their projects' licences"
     citation = "Jimenez et al. 2024, SWE-bench: Can Language Models Resolve Real-World GitHub Issues?, arXiv:2310.06770"
     metric = "success rate"
+    scoring_seconds = 3 * grader.SECONDS  # the rehearsal, the patch, and the reference after a doubtful one
     splits = ("lite", "verified", "full")
     data_folder = "swe_bench_lite"
     upstream: ClassVar[Mapping[str, str]] = {
@@ -78,15 +79,23 @@ class SWEBench(Benchmark):
 
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the issues in the file's order, those of a repository as one group. Raises DataError, OSError."""
-        kit = {record["instance_id"]: record for record in json.loads((data / KIT).read_text(encoding="utf-8"))}
+        records = json.loads((data / KIT).read_text(encoding="utf-8"))
+        kit = {record["instance_id"]: record for record in records}
+        versions = {(one.get("repo"), one.get("version")): one for one in records if "install" in one}
         rows = jsonlines.read(data / self.upstream[split], (*FIELDS, *HIDDEN))
-        return [_instance(row, kit.get(row["instance_id"], {}), data) for row in rows]
+        return [_instance(row, kit.get(row["instance_id"]) or _of_version(row, versions), data) for row in rows]
 
     def skipped(self, instance: Instance) -> str:
         """Return why the instance's environment cannot be built on this machine."""
         if instance.row["source"] is None:
             return instance.row["recipe"].get("note") or f"the data folder has no repository {instance.row['repo']}"
-        return recipes.obstacle(instance.row["recipe"])
+        if problem := recipes.obstacle(instance.row["recipe"]):
+            return problem
+        try:
+            subject_of(instance)
+        except DataError as error:
+            return str(error)
+        return ""
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
         """Write the repository of the base commit, installed. Raises DataError, UnfitError, SandboxError."""
@@ -163,6 +172,11 @@ def subject_of(instance: Instance) -> Subject:
     source = Path(instance.row["source"])
     tree = repositories.tree_of(source, (f"refs/heads/{instance.id}", instance.row["base_commit"]))
     return Subject(source, tree, recipes.read(instance.row["recipe"]))
+
+
+def _of_version(row: Mapping[str, Any], versions: Mapping[Any, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the recipe of another instance of the repository's version, with the row's tests; {} without one."""
+    return recipes.for_tests(versions.get((row["repo"], row["version"]), {}), row["test_patch"])
 
 
 def _instance(row: Mapping[str, Any], record: Mapping[str, Any], data: Path) -> Instance:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,9 @@ VENV = ".venv"
 """The virtual environment's folder in a checkout."""
 
 _INSTALL = re.compile(r"\buv pip install -q -p \S+")
+_PATHS = re.compile(r"^diff --git a/.+ b/(.+)$", re.MULTILINE)
+_DATA = (".json", ".png", "csv", ".txt", ".md", ".jpg", ".jpeg", ".pkl", ".yml", ".yaml", ".toml")
+"""Endings of files of a test patch that upstream does not run (swebench/harness/test_spec/python.py)."""
 _NEEDS_NETWORK = ("pip download", "git clone", "curl ", "wget ")
 
 
@@ -60,6 +64,16 @@ def read(record: Mapping[str, Any]) -> Recipe:
         record["parser"],
         "--no-build-isolation" not in requirements_line,
     )
+
+
+def for_tests(record: Mapping[str, Any], test_patch: str) -> Mapping[str, Any]:
+    """Return a record of the same version with the tests of another instance, {} if it does not name its own."""
+    own = " ".join(record.get("test_files", ()))
+    if not own or not record["test_command"].endswith(f" {own}"):
+        return {}
+    files = [path for path in dict.fromkeys(_PATHS.findall(test_patch)) if not path.endswith(_DATA)]
+    command = record["test_command"].removesuffix(own) + shlex.join(files)
+    return {**record, "test_command": command, "test_files": files, "note": ""}
 
 
 def obstacle(record: Mapping[str, Any]) -> str:

@@ -248,6 +248,8 @@ class Window:
         folder = self.workspace / DOWNLOADS
         stem, dot, kind = name.partition(".")
         try:
+            if why := await download.failure():  # waits for the end: a file in the workspace is whole
+                raise OSError(why)
             folder.mkdir(exist_ok=True)
             number = 1
             while True:

@@ -9,6 +9,7 @@ const PAUSE = 300;
 /** The outline of all events; it follows the session. */
 export function useOutline(session: SessionStore): Outline {
   const head = useSessionPart(session, (now) => now.head);
+  const connected = useSessionPart(session, (now) => now.connected);
   const outline = useMemo(() => new Outline(), [session]);
   const loading = useRef(false);
   const [, rerender] = useReducer((count: number) => count + 1, 0);
@@ -26,11 +27,11 @@ export function useOutline(session: SessionStore): Outline {
     setTimeout(
       () => {
         load()
-          .catch(() => {}) // the next event loads it again; the session page shows a lost connection
+          .catch(() => {}) // the next event or connection loads it again; the page shows a lost one
           .finally(() => (loading.current = false));
       },
       outline.last === 0 ? 0 : PAUSE,
     );
-  }, [session, outline, head]);
+  }, [session, outline, head, connected]);
   return outline;
 }

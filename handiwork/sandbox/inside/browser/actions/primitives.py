@@ -22,6 +22,25 @@ LONGEST_WAIT = 30_000
 _SCHEMES = ("http:", "https:", "file:", "data:", "about:")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d+(/|$))")  # not a host with a port
 _STEPS = 5  # moves of a mouse that drags
+# The middle of the largest pane that scrolls, if neither the page nor what is under the mouse does.
+_PANE = """() => {
+  const style = (element) => getComputedStyle(element).overflowY;
+  const scrolls = (element) => element.scrollHeight > element.clientHeight + 1 && /auto|scroll/.test(style(element));
+  const page = document.scrollingElement ?? document.documentElement;
+  const fixed = [page, document.body].some((root) => root && /hidden|clip/.test(style(root)));
+  if (page.scrollHeight > innerHeight + 1 && !fixed) return null;
+  if ([...document.querySelectorAll(":hover")].some(scrolls)) return null;
+  let best = null;
+  for (const element of document.querySelectorAll("*")) {
+    if (!scrolls(element)) continue;
+    const box = element.getBoundingClientRect();
+    const [left, right] = [Math.max(box.left, 0), Math.min(box.right, innerWidth)];
+    const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, innerHeight)];
+    const area = Math.max(right - left, 0) * Math.max(bottom - top, 0);
+    if (area > (best?.area ?? 0)) best = { area, at: [(left + right) / 2, (top + bottom) / 2] };
+  }
+  return best && best.at;
+}"""
 
 
 async def noop(window: Window, wait_ms: float = 1000) -> None:
@@ -89,8 +108,10 @@ async def tab_focus(window: Window, index: int) -> None:
 
 
 async def scroll(window: Window, delta_x: float, delta_y: float) -> None:
-    """Turn the mouse's wheel by so many pixels, right and down if positive."""
+    """Turn the mouse's wheel by so many pixels, right and down if positive; over its pane, if the page stands still."""
     page = await window.page()
+    if delta_y and (point := await page.evaluate(_PANE)):
+        await page.mouse.move(*point)
     await page.mouse.wheel(delta_x, delta_y)
 
 

@@ -79,6 +79,7 @@
     link: href ? `${acting.pathname}${acting.search}`.slice(0, 2000) : "",
     typed: isTyped(acting),
     select: acting.tagName === "SELECT" || acting.tagName === "OPTION",
+    file: element.tagName === "INPUT" && element.type === "file",
     submits: Boolean(form) && isSubmit(acting),
     form: Boolean(form),
     // The words of a form that only asks for something, like a search: of its one box, and of its first button.

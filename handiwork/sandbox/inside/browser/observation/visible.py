@@ -174,6 +174,7 @@ async def _click_listeners(session: CDPSession) -> set[int]:
     answer = await session.call(
         "DOMDebugger.getEventListeners", objectId=document["result"]["objectId"], depth=-1, pierce=True
     )
+    await session.call("Runtime.releaseObjectGroup", objectGroup="handiwork")  # it holds every listener
     kinds = {"click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick"}
     return {
         listener["backendNodeId"]
