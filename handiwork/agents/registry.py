@@ -38,7 +38,7 @@ def installed() -> dict[str, EntryPoint]:
 
 
 def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
-    """Return the agent class named ``name``; the ending Agent of an installed agent's name may be left out.
+    """Return the agent class named ``name``; the ending Agent may be left out, and case and hyphens do not matter.
 
     The micro agents are those of the ``catalog``, by default those of the user and of packages. Raises
     AgentNotFoundError, and for an agent whose file is invalid MicroFileError, SWEConfigError, SwarmError or
@@ -62,10 +62,21 @@ def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
 
         return load_agent(Path(name).expanduser())
     points = installed()
-    known = next((full for full in (name, f"{name}Agent") if full in points), None)
+    known = _known(name, points)
     if known is not None or ":" in name:
         return _find_class(known or name)
     return _find_micro(name, catalog)
+
+
+def _known(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of the names that is meant, None if none is."""
+    by_plain = {_plain(full): full for full in names}
+    exact = (full for full in (name, f"{name}Agent") if full in by_plain.values())
+    return next(exact, None) or by_plain.get(_plain(name)) or by_plain.get(_plain(f"{name}Agent"))
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "").casefold()
 
 
 def names_a_file(name: str) -> bool:
@@ -94,9 +105,8 @@ def _find_micro(name: str, catalog: MicroCatalog | None) -> type[Agent]:
     from handiwork.agents.micro.catalog import read_catalog
 
     catalog = read_catalog() if catalog is None else catalog
-    for full in (name, f"{name}Agent"):
-        if full in catalog.agents:
-            return agent_class(catalog.agents[full], _find_class)
+    if known := _known(name, catalog.agents):
+        return agent_class(catalog.agents[known], _find_class)
     lines = [f"there is no agent {name!r}; installed: {_names([*installed(), *catalog.agents])}; {OWN_AGENT}"]
     raise AgentNotFoundError("\n".join([*lines, *map(str, catalog.problems)]))
 

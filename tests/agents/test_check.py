@@ -119,6 +119,18 @@ async def test_without_network_a_missing_program_comes_with_the_advice_to_go_on_
     assert ("It is not installed: go by the files" in llm.requests[0][-1].content[0].text) is told
 
 
+async def test_a_text_instead_of_a_command_comes_with_the_advice_to_finish() -> None:
+    state = project("all:\n\ttrue")
+    run, failed = ran("shop.py: has the prices", "bash: shop.py:: command not found", 127)
+    state.apply(run.with_fields(id=state.last_id + 1))
+    state.apply(failed.with_fields(id=state.last_id + 1, cause=state.last_id))
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    (said,) = [part.text for part in llm.requests[0][-1].content if "command not found" in part.text]
+    assert "These lines are no commands" in said
+    assert "not installed" not in said
+
+
 @pytest.mark.parametrize(
     ("cwd", "module", "told"),
     [

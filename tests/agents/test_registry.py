@@ -14,7 +14,10 @@ def test_an_installed_agent_is_found_by_its_name() -> None:
     assert "CodeActAgent" in installed()
     assert find("CodeActAgent") is CodeActAgent
     assert find("CodeAct") is CodeActAgent
+    assert find("codeact") is CodeActAgent
+    assert find("swe-agent").__name__ == "SWEAgent"
     assert find("CommitWriter").__name__ == "CommitWriterAgent"
+    assert find("commit_writer").__name__ == "CommitWriterAgent"
 
 
 def test_an_agent_of_a_file_or_a_module(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverview
 _NOT_FOUND = 127
 _NO_MODULE = re.compile(r"python[\d.]*: No module named ")
 _NO_IMPORT = re.compile(r"^ModuleNotFoundError: No module named '(\w+)", re.MULTILINE)
+_PROSE = re.compile(r"[:,;.!?]: command not found$", re.MULTILINE)
+"""What bash says of a text instead of a command: that its first word, with a mark at its end, is no program."""
 _FILE = r"^{}:\n```\n(.*?)^```$"
 
 
@@ -38,8 +40,9 @@ def with_facts(state: State) -> State:
     """Return the state for a prompt.
 
     The overview of the workspace ends with the project's test command, or without network with what is missing for it.
-    Without network a command whose program is missing comes with the advice to go on without it. After a failed import
-    of a module of the workspace, the model is told where it is.
+    Without network a command whose program is missing comes with the advice to go on without it, and a text instead of
+    a command with the advice to finish. After a failed import of a module of the workspace, the model is told where it
+    is.
     """
     overview = overview_of(state)
     if overview is None:  # the model is not guided
@@ -52,6 +55,8 @@ def with_facts(state: State) -> State:
             check, missing = _project_check(observation)
             fact = f"\n\nThe tests are run with `{check}`." if check else ""
             fact += f"\n\nThe tests cannot run here: {missing} is not installed." if missing and not network else ""
+        elif isinstance(observation, CmdOutputObservation) and _PROSE.search(observation.text):
+            fact = "\nThese lines are no commands. What you have to tell belongs in `finish`."
         elif isinstance(observation, CmdOutputObservation) and not network and lacks_program(observation):
             fact = "\nIt is not installed: go by the files, and say at the end what could not be run."
         elif isinstance(observation, CmdOutputObservation) and observation.error:

@@ -273,8 +273,8 @@ def build(agents: Sequence[str], strategy: Strategy) -> Swarm:
 
 
 def default_swarm() -> Swarm:
-    """Return the swarm that SwarmAgent has by itself."""
-    return build(("io", "cot", "tools"), "references")
+    """Return the swarm that SwarmAgent has by itself; CodeActAgent is the one that changes files."""
+    return build(("io", "cot", "tools", "CodeActAgent"), "references")
 
 
 def load(path: Path) -> Swarm:

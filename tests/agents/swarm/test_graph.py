@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 
 from handiwork.agents.registry import find
 from handiwork.agents.swarm import SwarmAgent
-from handiwork.agents.swarm.graph import DECISION, TEMPLATES, Swarm, SwarmEdge, SwarmError, SwarmNode, build, load, save
+from handiwork.agents.swarm.graph import (
+    DECISION,
+    TEMPLATES,
+    Swarm,
+    SwarmEdge,
+    SwarmError,
+    SwarmNode,
+    build,
+    default_swarm,
+    load,
+    save,
+)
 from handiwork.agents.swarm.reinforce import draw, learn
 
 
@@ -153,3 +164,10 @@ def test_what_is_no_swarm_is_told(fields: dict[str, object], told: str, tmp_path
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SwarmError, match="cannot be read: No such file"):
         find(str(tmp_path / "none.json"))
+
+
+def test_the_default_swarm_hears_an_agent_that_changes_files() -> None:
+    swarm = default_swarm().most_probable()
+    (node,) = (node for node in swarm.nodes if node.operation == "delegate")
+    assert node.delegate == "CodeActAgent"
+    assert node.name in swarm.inputs_of(DECISION)
