@@ -63,9 +63,9 @@ def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
         return load_agent(Path(name).expanduser())
     points = installed()
     known = _known(name, points)
-    if known is not None or ":" in name:
-        return _find_class(known or name)
-    return _find_micro(name, catalog)
+    if known == name or ":" in name:
+        return _find_class(name)
+    return _find_micro(name, catalog, known)
 
 
 def _known(name: str, names: Iterable[str]) -> str | None:
@@ -99,12 +99,15 @@ def _find_class(name: str) -> type[Agent]:
     return cast("type[Agent]", agent)
 
 
-def _find_micro(name: str, catalog: MicroCatalog | None) -> type[Agent]:
+def _find_micro(name: str, catalog: MicroCatalog | None, other: str | None) -> type[Agent]:
+    """Return the micro agent; the agent ``other`` in Python comes first unless a micro agent has exactly the name."""
     # Imported late: most sessions have an agent in Python.
     from handiwork.agents.micro.agent import agent_class
     from handiwork.agents.micro.catalog import read_catalog
 
     catalog = read_catalog() if catalog is None else catalog
+    if other is not None and name not in catalog.agents:
+        return _find_class(other)
     if known := _known(name, catalog.agents):
         return agent_class(catalog.agents[known], _find_class)
     lines = [f"there is no agent {name!r}; installed: {_names([*installed(), *catalog.agents])}; {OWN_AGENT}"]

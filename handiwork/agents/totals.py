@@ -109,9 +109,9 @@ class Totals:
 
     ``time`` is seconds of running, ``cost`` and ``last_cost`` (of the newest priced completion) USD; ``unpriced``
     counts the completions of unknown cost, and ``cost_sources`` lists the sources of costs. ``asked`` lists the ids of
-    actions that wait for the user's approval, ``approvals`` holds the answers to actions that have not started, and
-    ``rules`` the rules from answers and those kept for the project. ``network`` lists the hosts that the sandbox may
-    reach, ``once`` those of them that are allowed once, with whether the sandbox has reached them; ``refused`` holds
+    actions that wait for the user's approval, ``approvals`` holds the answers to actions that have not started,
+    ``allowed`` the times at which approved actions started, and ``rules`` the rules from answers and those kept for the
+    project. ``network`` lists the hosts that the sandbox may reach, ``once`` those of them that are allowed once, with whether the sandbox has reached them; ``refused`` holds
     the newest refusals that the user could have allowed, by host. ``unasked`` is True once an action ran without a
     question to the user about network access. ``plan_mode`` is None until it was first set. Actions with an id below
     ``interrupted`` that have not begun will not run. ``jobs`` holds the commands not known to
@@ -141,6 +141,7 @@ class Totals:
     time: float = 0.0
     asked: list[int] = field(default_factory=list[int])
     approvals: dict[int, ApprovalEvent] = field(default_factory=dict[int, ApprovalEvent])
+    allowed: dict[int, datetime] = field(default_factory=dict[int, datetime])
     rules: list[str] = field(default_factory=list[str])
     network: list[str] = field(default_factory=list[str])
     once: dict[str, bool] = field(default_factory=dict[str, bool])
@@ -210,7 +211,8 @@ class Totals:
             case AgentStateChangedObservation(agent_state="awaiting_user_confirmation", cause=int(action)):
                 self.asked.append(action)
             case AgentStateChangedObservation(agent_state="running", cause=int(action)):
-                self.approvals.pop(action, None)  # the action starts
+                if self.approvals.pop(action, None) is not None:  # the action starts
+                    self.allowed[action] = event.timestamp
             case Observation(cause=int(action)):
                 self._close(event, action)
             case Action(source="agent" | "environment") if event.runnable and not self._asks_about_network:

@@ -80,7 +80,12 @@ def root(
 
 @command(app, "run:run")
 def run(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task, in your own words.", show_default=False)],
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK", help="The task, in your own words; - reads it from standard input.", show_default=False
+        ),
+    ],
     workspace: Workspace = Path("."),
     in_place: InPlace = False,
     agent: AgentName = None,

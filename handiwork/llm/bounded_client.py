@@ -26,6 +26,9 @@ ERROR_BYTES = 64 * 1024
 EVENT_BYTES = MEGABYTE
 """Bytes of a streamed answer without an empty line, which ends an event."""
 
+_LOOPBACK = ("all://localhost", "all://127.0.0.0/8", "all://[::1]")
+"""Addresses of this machine, which no proxy reaches and no proxy may read."""
+
 
 class BoundedClient(httpx2.AsyncClient):
     """A client with options of httpx2; ``heard`` is when the last piece of an answer came, by time.monotonic().
@@ -36,7 +39,8 @@ class BoundedClient(httpx2.AsyncClient):
 
     def __init__(self, **options: Any) -> None:
         hooks = {"request": [_refuse_compression], "response": [self._bound]}
-        super().__init__(follow_redirects=False, event_hooks=hooks, **options)
+        direct: dict[str, None] = dict.fromkeys(_LOOPBACK)
+        super().__init__(follow_redirects=False, event_hooks=hooks, mounts=direct, **options)
         self.heard = 0.0
 
     async def _bound(self, response: httpx2.Response) -> None:

@@ -21,13 +21,18 @@ SILENCE = 300.0
 """Seconds without data after which an attempt fails: reasoning models are silent for minutes, and are billed for it."""
 
 
+RATE_FACTOR = 20
+"""How much longer a pause is after a rate limit without Retry-After: such limits count by the minute."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """The limits of a call's retries; times are in seconds.
 
     An attempt fails after ``silence`` seconds without data; None means SILENCE, and 600 for a server on this machine or
     its network, which is silent while it reads a long prompt. ``deadline`` limits a whole call with all its attempts.
-    ``pause`` is the wait before the second attempt, doubled for each further one.
+    ``pause`` is the wait before the second attempt, doubled for each further one, and RATE_FACTOR times as long after a
+    rate limit.
     """
 
     attempts: int = 4
@@ -80,7 +85,9 @@ async def with_retries(patience: Patience, attempt: Callable[[], Awaitable[Compl
                     if len(failed) >= patience.attempts:
                         error.failed_attempts, error.discarded = tuple(failed[:-1]), tuple(discarded)
                         raise
-                    pause = pause_before(len(failed) + 1, patience, error.retry_after)
+                    factor = RATE_FACTOR if isinstance(error, RateLimitError) else 1
+                    patient = replace(patience, pause=factor * patience.pause)
+                    pause = pause_before(len(failed) + 1, patient, error.retry_after)
                 except LLMError as error:
                     error.failed_attempts, error.discarded = tuple(failed), (*discarded, *error.discarded)
                     raise

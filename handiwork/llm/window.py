@@ -74,6 +74,8 @@ def _from_list(answer: Mapping[str, Any], model: str, capabilities: Capabilities
     for entry in _objects(answer.get("data")):
         if entry.get("id") != model:
             continue
+        if entry.get("state") == "not-loaded":
+            break  # LM Studio may load it with a smaller window than the model's maximum
         windows = (_tokens(entry.get(key)) for key in _WINDOW_KEYS)
         window = next((window for window in windows if window is not None), capabilities.window)
         inputs = object_of(entry.get("architecture")).get("input_modalities")

@@ -69,6 +69,11 @@ class TestPage:
         ]
         assert [one.kind for one in offered(read(tree))][:3] == ["fill", "fill", "click"]
 
+    def test_the_role_of_an_element_may_have_a_hyphen(self) -> None:
+        tree = "[15] graphics-symbol 'France', clickable"
+        assert page_lines(tree) == "- [15] graphics-symbol 'France'"
+        assert [(one.bid, one.name, one.kind) for one in offered(read(tree))] == [("15", "France", "click")]
+
     def test_words_of_a_value_or_title_are_no_properties(self) -> None:
         tree = (
             "[2] textbox 'Reason' value='Account disabled by admin'\n"
@@ -162,6 +167,17 @@ class TestTools:
         assert tools["select_option"]["properties"]["option"] == {"enum": ["Chile", "Peru"]}
         assert "uncheck" not in tools
         assert {"goto", "go_back", "scroll", "ask", "finish", "reject"} <= set(tools)
+
+    @pytest.mark.parametrize("number", [80, 120])
+    def test_among_many_elements_the_model_writes_the_bid(self, number: int) -> None:
+        tree = "\n".join(f"[{bid}] button 'Seat {bid}'" for bid in range(number))
+        tools = tools_on(tree, enumerated=True, dialog=False)
+        (click,) = [tool.tool.parameters["properties"]["bid"] for tool in tools if tool.name == "click"]
+        assert len(click.get("enum", ())) == (number if number == 80 else 0)
+        last = str(number - 1)
+        (action,) = read_reply(JSON, Completion(json.dumps({"thought": "", "action": "click", "bid": last})), tools)
+        assert isinstance(action, BrowseInteractiveAction)
+        assert action.browser_actions == f"click('{last}')"
 
     def test_a_page_without_elements_can_be_left(self) -> None:
         names = {tool.name for tool in tools_on("StaticText 'nothing here'", enumerated=True, dialog=True)}

@@ -89,6 +89,38 @@ def test_pytest_is_a_program_too(program: str, check: str) -> None:
     assert check_of(state_of(task("Make it work."), WorkspaceOverviewAction(budget=9), overview)) == check
 
 
+@pytest.mark.parametrize(("text", "told"), [("", False), ("\n\ntest_a.py:\n```\ndef test_a(): ...\n```", True)])
+async def test_without_pytest_tests_cannot_run_if_their_text_says_so(text: str, told: bool) -> None:
+    overview = WorkspaceOverviewObservation(
+        content=f"Files:\ntest_a.py{text}", paths=("test_a.py",), files=1, programs=("python3",)
+    )
+    state = state_of(task("Make it work."), WorkspaceOverviewAction(budget=9), overview)
+    llm = ScriptedLLM(["```bash\nls\n```"], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    assert check_of(state) == ""
+    assert ("The tests cannot run here: pytest is not installed." in str(llm.requests[0])) is told
+
+
+@pytest.mark.parametrize(
+    ("path", "created", "check"),
+    [
+        ("check_names.py", True, ""),
+        ("check_names.py", False, "python3 check_names.py books.csv"),
+        ("test_names.py", True, "python3 test_names.py books.csv"),
+    ],
+)
+def test_a_program_that_the_agent_has_made_is_no_check_unless_it_is_a_test(
+    path: str, created: bool, check: str
+) -> None:
+    state = state_of(
+        task(f"Make {path}: `python3 {path} books.csv` tells which books have no author, and then fails."),
+        reply(f"```write {path}\n1\n```"),
+        FileWriteAction(path=path, content="1\n"),
+        FileWriteObservation(path=path, created=created),
+    )
+    assert check_of(state) == check
+
+
 async def test_the_task_ends_where_the_check_that_the_user_named_is_not_installed() -> None:
     state = project("all:\n\ttrue", "Write a.py. `pytest -q` must pass.")
     run, output = ran("pytest -q", "bash: pytest: command not found", 127)

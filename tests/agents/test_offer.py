@@ -20,7 +20,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action, Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileWriteObservation, PlanObservation
-from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
+from handiwork.events.overview import LONGEST, WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from tests.agents.states import reply, state_of, task
 
@@ -159,6 +159,14 @@ async def test_small_files_are_written_whole_and_large_ones_edited() -> None:
     await step(large, *began("a.py", shown=False))
     assert ('"```edit"' in small.asked[0][0], "```edit PATH" in small.prompts[0]) == (False, False)
     assert ('"```edit"' in large.asked[0][0], "```edit PATH" in large.prompts[0]) == (True, True)
+
+
+@pytest.mark.parametrize(("length", "is_edited"), [(LONGEST, False), (LONGEST + 1, True)])
+async def test_a_long_file_that_the_agent_has_made_is_edited(length: int, is_edited: bool) -> None:
+    write = FileWriteAction(path="a.py", content="#" * length)
+    llm = Small(RUN)
+    await step(llm, *began(), reply("I write.\n\n```write a.py\n...\n```"), write, FileWriteObservation(path="a.py"))
+    assert ('"```edit"' in llm.asked[0][0]) is is_edited
 
 
 async def test_the_answer_before_a_challenge_stands_if_the_next_one_only_repeats_the_challenge() -> None:

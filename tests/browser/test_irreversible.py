@@ -97,6 +97,8 @@ async def test_these_are(browsing: Browsing, page: str, calls: str, act: str) ->
         (SEARCH, "click({button})"),
         ("<form role=search><input><button>Go</button></form>", "click({button})"),
         ("<input type=search>", "press({input}, 'Enter')"),
+        ("<input type=file>", "upload_file({input}, 'a')"),
+        ("<input type=file><button>Next</button>", "upload_file({input}, 'a')\nclick({button})"),
         (PAYMENT, "click({#amount})"),
         (PAYMENT, "fill({#amount}, '5')\npress({#amount}, 'Tab')\ncheck({#tick})"),
         (PAYMENT, "press({#amount}, 'Delete')"),

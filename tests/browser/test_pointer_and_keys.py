@@ -63,6 +63,23 @@ async def test_the_wheel_scrolls_the_page_or_what_is_at_a_point(browsing: Browsi
     assert await browsing.said("#where") == "page 100,0 box 120"
 
 
+async def test_the_wheel_scrolls_the_largest_pane_of_a_page_that_stands_still(browsing: Browsing) -> None:
+    style = "margin: 0; overflow: hidden; height: 100vh; display: flex"
+    panes = "".join(
+        f"<{tag} style='overflow: auto; height: 100vh; width: {width}px'><p style='height: 4000px'>{tag}</p></{tag}>"
+        for tag, width in (("nav", 200), ("main", 800))
+    )
+    await browsing.open("index.html")
+    await browsing.js(f"document.body.style = {style!r}")
+    await browsing.js(f"document.body.innerHTML = {panes!r}")
+    await browsing.do("scroll(0, 300)\nnoop(300)")
+    assert await browsing.js("[scrollY, ...['nav', 'main'].map(tag => document.querySelector(tag).scrollTop)]") == [
+        *(0, 0, 300)
+    ]
+    await browsing.do("mouse_move(100, 300)\nscroll(0, 200)\nnoop(300)")  # the mouse chooses the pane
+    assert await browsing.js("['nav', 'main'].map(tag => document.querySelector(tag).scrollTop)") == [200, 300]
+
+
 async def test_a_page_without_end_grows_when_it_is_scrolled(browsing: Browsing) -> None:
     before = await browsing.open("endless.html")
     assert "News 40" not in before.content

@@ -197,6 +197,16 @@ async def test_downloads_go_to_the_workspace_under_names_of_their_own(browsing: 
     assert await output(browsing.sandbox, "cat downloads/report.csv downloads/made.txt") == "a,b\n1,2\nmade here"
 
 
+async def test_a_download_that_is_cut_off_leaves_no_file_and_is_told(browsing: Browsing) -> None:
+    await output(browsing.sandbox, "rm -rf downloads")
+    await browsing.open("download.html")
+    await browsing.js("document.querySelector('a').href = '/cut/report.csv'")
+    seen = await browsing.do(f"click({await browsing.bid('a')})\nnoop(500)")
+    assert seen.downloads == ()
+    assert any(line.startswith("The download of report.csv failed: ") for line in seen.console), seen.console
+    assert await output(browsing.sandbox, "ls downloads 2>/dev/null | wc -l") == "0"
+
+
 async def test_a_tab_that_only_starts_a_download_is_closed(browsing: Browsing) -> None:
     await browsing.open("download.html")
     link = await browsing.bid("a")

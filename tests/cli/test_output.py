@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from handiwork.events.codec import EVENT_TYPES, from_dict
-from tests.cli.program import HANDIWORK, Program, bash, edit, finish
+from tests.cli.program import HANDIWORK, PATIENCE, Program, bash, edit, finish
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +42,18 @@ def test_json_of_a_resumed_session_has_only_what_is_new(program: Program) -> Non
     resumed = program("resume", "--max-iterations", "9", "--json")
     assert resumed.returncode == 0
     assert before + [json.loads(line) for line in resumed.stdout.splitlines()] == program.events()
+
+
+def test_a_reader_of_json_that_leaves_stops_a_session_which_resumes(program: Program) -> None:
+    model = program.script(bash("sleep 1"), bash("echo two"), finish())
+    command = f"{HANDIWORK} run greet --model {model} --sandbox none --json | head -n 1"
+    subprocess.run(["sh", "-c", command], cwd=program.workspace, env=program.environment, timeout=PATIENCE, check=True)
+    events = program.events()
+    assert "error" not in [event.get("agent_state") for event in events]
+    assert events[-1]["type"] != "AgentFinishAction"
+    resumed = program("resume", "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert program.events()[-1]["type"] == "AgentFinishAction"
 
 
 def test_control_sequences_of_a_program_never_reach_the_user(program: Program) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -38,7 +40,7 @@ from handiwork.events.observation import (
     JobObservation,
     OutputReadObservation,
 )
-from handiwork.events.record import CompletionEvent, CostSource, Limits, SessionStarted, StepStarted
+from handiwork.events.record import CompletionEvent, CostSource, Limits, SessionStarted, StepStarted, Usage
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 
 EVENTS: list[Event] = [
@@ -303,3 +305,27 @@ def test_the_summary_of_a_limit_says_how_to_go_on() -> None:
     lines = [line.plain for line in summary(state, "12ab", changed=False)]
     assert lines[0] == "outcome  paused: 1 iteration is enough"
     assert lines[-1] == "next     handiwork resume 12ab, with a higher limit like --max-iterations 51"
+
+
+@pytest.mark.parametrize(
+    ("limits", "call", "hint"),
+    [
+        (Limits(time=20), {}, "with a higher limit like --max-time 40"),
+        (Limits(tokens=1_000), {"usage": Usage(input=2_000)}, "with a higher limit like --max-tokens 3000"),
+        (Limits(cost=0.5), {"cost": 0.5}, "with a higher limit like --max-cost 1.5"),
+        (Limits(cost=0.5), {"cost": None}, "at a terminal, and answer none to its question for the limit"),
+    ],
+)
+def test_the_summary_names_the_limit_that_is_reached(limits: Limits, call: dict[str, Any], hint: str) -> None:
+    state = State()
+    for number, event in enumerate(
+        [
+            SessionStarted(agent="A", model="m", sandbox="none", limits=limits),
+            MessageAction(content="x", source="user"),
+            CompletionEvent(model="m", response={}, **call),
+            AgentStateChangedObservation(agent_state="paused", reason="limit"),
+        ],
+        1,
+    ):
+        state.apply(event.with_fields(id=number, timestamp=datetime(2026, 1, 1, second=15 * number - 15, tzinfo=UTC)))
+    assert summary(state, "12ab", changed=False)[-1].plain == f"next     handiwork resume 12ab, {hint}"

@@ -166,6 +166,15 @@ def test_a_copy_of_a_skill_has_its_files_and_is_made_once(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "data/skills").iterdir()] == [own.sha256[:16]]
 
 
+def test_a_skill_of_the_user_may_have_large_assets(tmp_path: Path) -> None:
+    asset = b"x" * 300_000
+    (skill(tmp_path / "settings", "mine", place="skills") / "picture.png").write_bytes(asset)
+    (own,) = at_begin(write(tmp_path / "project", a=""), tmp_path / "settings", packages=False)
+    assert (own.problem, own.text) == ("", "mine: Does it.")
+    copy = copy_skill(own, tmp_path / "data/skills", tmp_path)
+    assert (copy.parent / "picture.png").read_bytes() == asset
+
+
 def test_of_skills_around_the_workspace_the_nearest_counts_and_a_copy_has_the_accepted_text(tmp_path: Path) -> None:
     workspace = write(tmp_path / "packages/a", x="")
     build = skill(tmp_path, "build")

@@ -85,6 +85,26 @@ async def test_changes_are_there_again_when_it_is_started_again(in_docker: Box) 
     assert not (upper_dir(in_docker.session_dir) / "README").is_file()
 
 
+async def test_the_volumes_of_an_image_are_read_only(in_docker: Box) -> None:
+    base, in_docker.image, container = in_docker.image, "handiwork-test-volumes", "handiwork-test-volumes"
+    making = ["bash", "-c", "mkdir -m 777 /data && echo kept > /data/file && chmod 666 /data/file"]
+    declaring = ["--change=VOLUME /data", "--change=VOLUME /tmp"]
+    try:
+        subprocess.run(["docker", "run", "--network=none", "--name", container, base, *making], check=True)
+        subprocess.run(["docker", "commit", *declaring, container, in_docker.image], check=True, capture_output=True)
+        sandbox = in_docker.make()
+        await sandbox.start()
+        assert await output(sandbox, "cat /data/file") == "kept"
+        for attempt in ("echo x > /data/file", "touch /data/new"):
+            assert "Read-only file system" in (await run(sandbox, attempt)).content
+        assert await output(sandbox, "echo x > /tmp/file; cat /tmp/file") == "x"
+        await sandbox.close()
+        assert "handiwork-" not in subprocess.check_output(["docker", "volume", "ls"], text=True)
+    finally:
+        subprocess.run(["docker", "rm", container], check=False, capture_output=True)
+        subprocess.run(["docker", "image", "rm", in_docker.image], check=False, capture_output=True)
+
+
 async def test_proxies_of_the_users_settings_are_not_given_to_containers(
     in_docker: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,14 @@ async def test_a_program_that_ends_the_verifier_early_does_not_pass(end: str, tm
 
 
 @pytest.mark.slow
+async def test_a_module_of_the_workspace_cannot_read_the_nonce_in_the_verifier(tmp_path: Path) -> None:
+    module = "import os, re, sys\nprint(re.search(r'nonce\": \"(\\w+)', sys.stdin.read())[1], flush=True)\nos._exit(0)"
+    async with trial(instance_of(SPREAD), tmp_path) as one:
+        await one.do(f"cat > json.py <<'END'\n{module}\nEND")
+        assert (await one.score(Submission())).value == 0
+
+
+@pytest.mark.slow
 async def test_programs_functions_and_paths_that_the_agent_leaves_do_not_disturb(tmp_path: Path) -> None:
     """The verified workspace is at the same path: programs of the agent may name it."""
     instance = instance_of(SPREAD)

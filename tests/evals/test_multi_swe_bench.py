@@ -135,3 +135,7 @@ def test_a_log_in_which_a_test_both_passes_and_fails_is_no_report_upstream_eithe
     both = graded(row, f"{written(row, row['fix_patch_result'])}FAIL: {test}\n")
     assert (both.resolved, both.doubtful) == (False, True)
     assert "should not have common items" in both.why
+
+
+def test_scoring_has_time_for_three_gradings() -> None:
+    assert MULTI.scoring_seconds >= 3 * grader.SECONDS

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from handiwork.agents.state import State
-from handiwork.evals.benchmark import Benchmark, DataError
+from handiwork.evals.benchmark import Benchmark, DataError, Rollout, Score
 from handiwork.evals.benchmarks.agentbench.benchmark import AgentBenchOS
 from handiwork.evals.benchmarks.bird import Bird
 from handiwork.evals.benchmarks.gaia import GAIA
@@ -242,6 +243,26 @@ def test_the_cost_of_a_rollout_that_was_done_again_is_that_of_all_its_attempts(t
         again = found.by_key["a", 1]
         assert (again.cost, again.usage.input, again.attempts, again.seconds) == (0.75, 12, 4, 3)
         assert (again.outcome, again.score, found.spent, found.dearest) == ("submitted", 1.0, 0.75, 0.5)
+
+
+class WithOddScores(Adding):
+    async def score(self, rollout: Rollout) -> Score:
+        return Score(
+            1.0, "half a character: \ud83d", {"half": "\ud83d", "times": {(1, 2): date(2026, 1, 31)}, "right": 4}
+        )
+
+
+async def test_a_score_that_json_cannot_hold_is_kept_as_text_and_the_run_goes_on(tmp_path: Path) -> None:
+    work = replace(
+        await planned(sums(tmp_path / "data", *"ab"), script(tmp_path / "script")), benchmark=WithOddScores()
+    )
+    await finished(tmp_path / "out", work, workers=1)
+    found = list(Results(tmp_path / "out").by_key.values())
+    assert [(one.outcome, one.score, one.answer) for one in found] == [
+        ("submitted", 1.0, "half a character: \ufffd")
+    ] * 2
+    details = {"half": "\ufffd", "times": "{(1, 2): datetime.date(2026, 1, 31)}", "right": 4}
+    assert [one.details for one in found] == [details] * 2
 
 
 def replied(*replies: str, reason: str = "stuck") -> State:

@@ -88,6 +88,21 @@ async def test_a_training_without_a_measured_rollout_stops_and_says_why(server: 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("new_user")
+async def test_a_training_some_of_whose_rollouts_were_not_measured_says_so_and_is_no_success(
+    server: TeamServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await planned(server, tmp_path / "data", "A!")
+    request = EvalRequest(FILE, None, tmp_path / "data", None, None, 1, None, None, None, 60.0, None)
+    flags = {"agent": "SwarmAgent", "model": "team", "base_url": server.base_url, "sandbox": "none"}
+    training = TrainingRequest(tmp_path / "swarm.json", ["io"], "references", 1, 2, False, 0, 2, None)
+    code = await asyncio.to_thread(train, request, {**flags, "max_iterations": None}, training)
+    assert code is Exit.INFRASTRUCTURE
+    assert "1 of the rollouts failed through no fault of the agent, and did not count\n" in capsys.readouterr().err
+    assert [one.scores for one in load(training.out).training.iterations] == [(1.0,)]
+
+
+@pytest.mark.slow
 async def test_a_training_stops_at_its_budget(tmp_path: Path, server: TeamServer) -> None:
     script = tmp_path / "script.jsonl"
     script.write_text(json.dumps({"content": "A", "cost": 0.2}) + "\n")

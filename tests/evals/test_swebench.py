@@ -136,6 +136,32 @@ def test_an_instance_without_a_recipe_says_so(tmp_path: Path) -> None:
     assert "kit.json has no recipe" in SWEBENCH.skipped(loaded(tmp_path, other))
 
 
+def test_an_instance_without_a_recipe_takes_that_of_its_version_with_its_own_tests(tmp_path: Path) -> None:
+    other = {**RECORD, "instance_id": "owner__name-2", "repo": "owner/name", "test_files": ["tests/test_a.py"]}
+    changed = ("tests/test_b.py", "tests/data/rows.txt", "tests/test c.py")
+    row = {**ROW, "test_patch": "".join(f"diff --git a/{file} b/{file}\n+x\n" for file in changed)}
+    found = loaded(tmp_path, {**other, "version": "1.0", "note": "not of this one"}, row).row["recipe"]
+    assert (
+        recipes.read(found).test_command == "PATH=\"$PWD/.venv/bin:$PATH\" pytest -rA tests/test_b.py 'tests/test c.py'"
+    )
+    assert recipes.read(found).install == recipes.read(RECORD).install
+    assert "kit.json has no recipe" in SWEBENCH.skipped(loaded(tmp_path, {**other, "version": "2.0"}, row))
+
+
+def test_an_instance_whose_commit_the_repository_lacks_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDIWORK_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "repos").mkdir()
+    commit = "git -c user.name=a -c user.email=a@b commit --quiet --allow-empty --message base"
+    bundle = "git bundle create --quiet repos/owner__name.bundle HEAD; git rev-parse HEAD"
+    base = output_of(tmp_path, f"git init --quiet .; {commit}; {bundle}").strip()
+    assert SWEBENCH.skipped(loaded(tmp_path, RECORD, {**ROW, "base_commit": base})) == ""
+    assert f"has neither of refs/heads/owner__name-1, {'0' * 40}" in SWEBENCH.skipped(loaded(tmp_path, RECORD))
+
+
+def test_scoring_has_time_for_three_gradings() -> None:
+    assert SWEBENCH.scoring_seconds >= 3 * grader.SECONDS
+
+
 def test_instances_with_the_same_requirements_share_an_environment_and_not_an_installation() -> None:
     one = recipes.read(RECORD)
     other = recipes.read({**RECORD, "install": RECORD["install"][:-1], "requirements": ["b==2", "a==1"]})

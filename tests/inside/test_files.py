@@ -146,6 +146,10 @@ async def test_an_edit_that_does_not_fit_says_what_would(client: Client) -> None
 text = st.text(alphabet="ab\n\r\u00e9\u20ac", max_size=12)
 
 
+def _is_utf8(data: bytes) -> bool:
+    return data == data.decode(errors="ignore").encode()
+
+
 @given(before=st.binary(max_size=20), old=text, new=text, after=st.binary(max_size=20))
 def test_an_edit_changes_exactly_the_one_occurrence_or_nothing(before: bytes, old: str, new: str, after: bytes) -> None:
     data = before + old.encode() + after
@@ -154,7 +158,8 @@ def test_an_edit_changes_exactly_the_one_occurrence_or_nothing(before: bytes, ol
     with tempfile.NamedTemporaryFile() as file:
         path = Path(file.name)
         path.write_bytes(data)
-        if old and old != new and occurrences == 1:
+        spoils = old.isascii() and not new.isascii() and not _is_utf8(data)  # UTF-8 letters in another encoding
+        if old and old != new and occurrences == 1 and not spoils:
             edit = edit_file(str(path), "f", old, new)
             has_crlf = data.partition(b"\n")[0].endswith(b"\r") and b"\n" in data
             if has_crlf and b"\n" not in wanted.replace(b"\r\n", b""):

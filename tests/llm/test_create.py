@@ -58,6 +58,23 @@ def test_a_base_url_that_is_none_says_so() -> None:
         create("any", base_url="localhost:8000")
 
 
+@pytest.mark.parametrize("name", ["any", "openai:any", "anthropic:any"])
+@pytest.mark.parametrize(
+    ("base_url", "reason"),
+    [
+        ("http://localhost:80o0/v1", "Port could not be cast"),
+        ("http://::1:8000/v1", "no host or no port"),
+        ("http://", "no host or no port"),
+        ("ftp://x", "must begin with http"),
+    ],
+)
+def test_a_base_url_to_which_nothing_can_be_sent_is_refused_with_the_reason(
+    name: str, base_url: str, reason: str
+) -> None:
+    with pytest.raises(LLMError, match=f'the base URL "{base_url}" .*{reason}'):
+        create(name, base_url=base_url)
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import stat
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -46,13 +49,46 @@ class Lists(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Lists)
+def dripping() -> Iterator[bytes]:
+    while True:
+        time.sleep(0.05)
+        yield b" "
+
+
+HOSTILE: dict[str, Callable[[], Iterable[bytes]]] = {
+    "/too-long": lambda: (bytes(65536) for _ in range(1000)),
+    "/dripping": dripping,
+    "/compressed": lambda: [gzip.compress(bytes(50_000_000))],
+    "/deep": lambda: [b"[" * 100_000],
+}
+
+
+class HostileLists(Lists):
+    """Answers each path of HOSTILE until the client hangs up."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        if self.path == "/compressed":
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        with suppress(OSError):
+            for piece in HOSTILE[self.path]():
+                self.wfile.write(piece)
+
+
+@contextmanager
+def serving(handler: type[Lists]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with serving(Lists) as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -105,6 +141,43 @@ async def test_a_key_that_is_refused_and_a_list_that_is_none_are_told(url: str) 
     assert "cannot be read" in gone.problem
     asked = await models_of("", f"{url}/openai")
     assert (asked.refused, asked.problem) == (True, "the server asks for a key")
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/too-long", "sent more than 4 MB"),
+        ("/dripping", "TimeoutError"),
+        ("/compressed", "sent a compressed answer"),
+        ("/deep", "nested too deeply"),
+    ],
+)
+async def test_a_list_without_end_or_measure_is_told_and_not_read(
+    path: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handiwork.llm.catalog.listing.SECONDS", 0.5 if path == "/dripping" else 10)
+    with serving(HostileLists) as address:
+        listing = await models_of("", address + path, KEY)
+    assert (listing.source, listing.models) == ("shipped", ())
+    assert reason in listing.problem
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/too-long", "sent more than 4 MB"),
+        ("/dripping", "TimeoutError"),
+        ("/compressed", "sent a compressed answer"),
+    ],
+)
+async def test_a_key_is_untested_if_the_answer_has_no_end_or_measure(
+    path: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handiwork.llm.catalog.requests.SECONDS", 0.25 if path == "/dripping" else 10)
+    with serving(HostileLists) as address:
+        state, problem = await check_key("", KEY, address + path)
+    assert state is KeyState.UNTESTED
+    assert reason in problem
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])

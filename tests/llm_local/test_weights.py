@@ -133,6 +133,14 @@ async def test_a_full_disk_is_told_before_anything_is_fetched(hub: Hub, tmp_path
     assert hub.ranges == []
 
 
+async def test_a_folder_that_cannot_be_written_is_named(hub: Hub, tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.touch()
+    with pytest.raises(ProviderError, match=f"cannot be kept in {folder}: .* Set HANDIWORK_CACHE"):
+        await fetch(weights(), folder, ignore)
+    assert hub.ranges == []
+
+
 async def test_waiting_for_another_process_can_be_cancelled(hub: Hub, tmp_path: Path) -> None:
     other = FileLock(tmp_path / "tiny.gguf.lock")
     other.acquire()

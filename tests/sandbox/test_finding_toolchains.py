@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from handiwork.sandbox.toolchains import find_toolchains
 
 
@@ -22,6 +24,34 @@ def test_the_interpreter_of_the_virtual_environment_is_found(tmp_path: Path) -> 
     assert found.roots == [root]
     assert found.path == [f"{tmp_path}/project/.venv/bin", "/usr/bin", "/usr/local/bin", "/bin"]
     assert found.variables["VIRTUAL_ENV"] == f"{tmp_path}/project/.venv"
+
+
+def test_the_active_virtual_environment_is_first_on_the_path_and_mounted(tmp_path: Path) -> None:
+    active = make(tmp_path / "environments/one/pyvenv.cfg").parent
+    found = find_toolchains(tmp_path / "project", {"PATH": "/usr/bin", "VIRTUAL_ENV": str(active)})
+    assert found.roots == [active]
+    assert found.path[0] == f"{active}/bin"
+    assert found.variables["VIRTUAL_ENV"] == str(active)
+
+
+def test_the_project_s_own_environment_comes_before_the_active_one(tmp_path: Path) -> None:
+    active = make(tmp_path / "environments/one/pyvenv.cfg").parent
+    own = make(tmp_path / "project/.venv/pyvenv.cfg").parent
+    found = find_toolchains(tmp_path / "project", {"PATH": "/usr/bin", "VIRTUAL_ENV": str(active)})
+    assert (found.roots, found.path[0]) == ([], f"{own}/bin")
+    assert found.variables["VIRTUAL_ENV"] == str(own)
+
+
+@pytest.mark.parametrize("place", ["home", "home/..", "/"])
+def test_neither_a_home_nor_the_root_is_an_active_environment(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "pyvenv.cfg")
+    make(tmp_path / "home/pyvenv.cfg")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    found = find_toolchains(tmp_path / "project", {"PATH": "/usr/bin", "VIRTUAL_ENV": str(tmp_path / place)})
+    assert (found.roots, found.path[0]) == ([], "/usr/bin")
+    assert "VIRTUAL_ENV" not in found.variables
 
 
 def test_a_project_cannot_name_any_directory_as_its_interpreter(tmp_path: Path) -> None:

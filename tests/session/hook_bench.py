@@ -13,6 +13,7 @@ from handiwork.events.base import Event
 from handiwork.events.record import HookEvent
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
+from handiwork.llm.types import Capabilities
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create
@@ -44,18 +45,20 @@ class HookBench:
             self.events.append(item)
 
     @asynccontextmanager
-    async def session(self, *replies: Reply, **fields: Any) -> AsyncIterator[Session]:
+    async def session(
+        self, *replies: Reply | str, capabilities: Capabilities = Capabilities(), **fields: Any
+    ) -> AsyncIterator[Session]:
         """Yield a session with the hooks of the file."""
         usual = {"agent": "CodeActAgent", "model": "scripted", "workspace": str(self.project), "hooks": load_hooks()}
         config = SessionConfig.model_validate({**usual, **fields})
-        self.llm = ScriptedLLM(replies)
+        self.llm = ScriptedLLM(replies, capabilities=capabilities)
         session = await create(self.store, self.data, config, self.watch, "a test", llm=self.llm)
         try:
             yield session
         finally:
             await session.close()
 
-    async def run(self, *replies: Reply, **fields: Any) -> State:
+    async def run(self, *replies: Reply | str, **fields: Any) -> State:
         """Run a session to its end."""
         async with self.session(*replies, **fields) as session:
             return await session.run("do it")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from handiwork.agents.codeact.check import check_of
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.types import Capabilities
@@ -192,3 +193,57 @@ async def test_a_long_message_that_may_be_a_question_is_not_pushed_to_a_change(b
     assert state.outputs == {"message": "worker.py"}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
     assert "if it asks a question, finish with the answer" in challenge.content
+
+
+async def test_a_finish_beside_an_edit_that_fails_does_not_follow_the_check_that_succeeds(bench: Bench) -> None:
+    (bench.workspace / "Makefile").write_text("test:\n\ttrue\n")
+    (bench.workspace / "words.txt").write_text("word\n" * 2_000)
+    edit = "```edit words.txt\n<<<<<<< SEARCH\nwrod\n=======\nword\n>>>>>>> REPLACE\n```"
+    replies = ["change", f"{edit}\n```finish\nThe word is right.\n```", "```finish\nIt was right before.\n```"]
+    text = Capabilities(tools=False, schema=False, window=16_384)
+    state = await (await bench.session(replies, capabilities=text)).run("Correct words.txt; `make test` must pass.")
+    assert state.outputs == {"message": "It was right before."}
+    assert [event.command for event in bench.events if isinstance(event, CmdRunAction)] == ["make test"]
+
+
+LOOKS = [answer("new"), act("finish", message="Nothing."), answer("question")]
+
+
+async def test_empty_files_leave_the_overview_room_for_source_and_makefile(bench: Bench) -> None:
+    for number in range(40):
+        (bench.workspace / f"part{number}").mkdir()
+        (bench.workspace / f"part{number}/__init__.py").touch()
+    (bench.workspace / "Makefile").write_text(MAKEFILE)
+    (bench.workspace / "part0/two.py").write_text("TWO = 2\n")
+    state = await (await bench.session(LOOKS, capabilities=SMALL)).run("Look around.")
+    (overview,) = [event for event in bench.events if isinstance(event, WorkspaceOverviewObservation)]
+    assert f"Makefile:\n```\n{MAKEFILE}```" in overview.content
+    assert "part0/two.py:\n```\nTWO = 2\n```" in overview.content
+    assert len(overview.shown) == overview.files == 42
+    assert check_of(state) == "make test"
+
+
+async def test_the_check_of_a_large_project_is_found_behind_the_files_that_are_named(bench: Bench) -> None:
+    for number in range(250):
+        (bench.workspace / f"{number:03}.txt").write_text("1\n")
+    (bench.workspace / "Makefile").write_text(MAKEFILE)
+    state = await (await bench.session(LOOKS, capabilities=SMALL)).run("Look around.")
+    (overview,) = [event for event in bench.events if isinstance(event, WorkspaceOverviewObservation)]
+    assert "Makefile (" not in overview.content
+    assert check_of(state) == "make test"
+
+
+async def test_the_answer_to_a_question_of_the_agent_is_judged_with_the_task_and_the_question(bench: Bench) -> None:
+    (bench.workspace / "notes.txt").write_text("milk\n")
+    replies = [answer("new"), act("ask", question="Into which file?")]
+    replies += [answer("new"), act("write", path="birds.txt", content="owl\n"), act("finish", message="done")]
+    replies += [answer("question"), answer("answer"), answer("reading"), act("finish", message="owl")]
+    session = await bench.session([*replies, answer("question")], capabilities=SMALL)
+    for message in ("List the birds.", "birds.txt", "Which bird is it?"):
+        state = await session.run(message)
+    assert state.outputs == {"message": "owl"}
+    asked = [str(request) for request in bench.llm.requests if "What kind of message is it" in str(request)]
+    answered, followed = asked[1:3]
+    assert "List the birds.\\n\\nInto which file?\\n\\nbirds.txt" in answered
+    assert "Which bird is it?" in followed
+    assert "birds" not in followed

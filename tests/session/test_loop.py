@@ -84,6 +84,14 @@ async def test_an_edit_that_fails_is_an_observation(bench: Bench) -> None:
     assert (bench.workspace / "f").read_text() == "z = 1\n"
 
 
+async def test_a_finish_beside_an_edit_that_fails_is_dropped_and_the_model_sees_the_error(bench: Bench) -> None:
+    (bench.workspace / "f").write_text("x = 1\n")
+    both = calls(("edit", {"path": "f", "old": "y", "new": "z"}), ("finish", {"message": "y is z now"}))
+    state = await (await bench.session([both, finish("there is no y")])).run("go")
+    assert state.outputs == {"message": "there is no y"}
+    assert "does not occur in f" in bench.llm.requests[-1][-1].content[0].text
+
+
 async def test_text_without_a_tool_call_asks_the_user_and_the_answer_goes_on(bench: Bench) -> None:
     session = await bench.session(["which file?", finish()])
     assert (await session.run("edit it")).agent_state == "awaiting_user_input"

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from handiwork.agents.codeact import CodeActAgent
+from handiwork.agents.delegator import DelegatorAgent
 from handiwork.agents.micro.catalog import read_catalog
+from handiwork.agents.registry import find
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction, MessageAction
 from handiwork.events.observation import AgentDelegateObservation, ErrorObservation
@@ -34,6 +36,16 @@ outputs:
 tools: [bash]
 ---
 Count the words of {{ path }}. {{ task }}
+"""
+CODER = """---
+name: CoderAgent
+inputs:
+  summary: string
+outputs:
+  summary: string
+tools: [bash]
+---
+{{ task }} {{ summary }}
 """
 GIT = "---\nname: git\ndescription: Git's rules.\ntriggers: [git]\n---\nBranches are named after issues.\n"
 PYTHON = "---\nname: python\ntriggers: [python]\n---\nUse uv.\n"
@@ -118,6 +130,26 @@ async def test_the_outputs_in_every_protocol(bench: Bench, user: Path, protocol:
     state = await session.run("count")
     (delegated,) = [o for _, o in state.history if isinstance(o, AgentDelegateObservation)]
     assert delegated.outputs == {"count": 4, "summary": "Four."}
+
+
+async def test_a_users_own_coder_ends_with_its_outputs_in_the_delegators_message(bench: Bench, user: Path) -> None:
+    (user / "coder.md").write_text(CODER)
+    replies = [
+        call("finish", summary="It is short."),
+        call("finish", summary="It adds now."),
+        call("finish", completed=True, summary="It works."),
+    ]
+    state = await (await bench.session(replies, agent=DelegatorAgent)).run("Mend add.")
+    assert state.outputs == {"message": "summary: It adds now.\n\nVerified: It works."}
+
+
+async def test_the_commit_writer_is_told_that_there_is_no_repository(bench: Bench, user: Path) -> None:
+    session = await bench.session([call("reject", reason="No repository.")], agent=find("CommitWriterAgent"))
+    state = await session.run("Write it.")
+    assert state.agent_state == "rejected"
+    prompt = text_of(bench.llm.requests[0])
+    assert "There is no repository here: start in the top folder of the repository." in prompt
+    assert "fatal:" not in prompt
 
 
 async def test_an_agents_own_model(bench: Bench, user: Path) -> None:

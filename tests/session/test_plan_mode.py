@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from handiwork.events.action import AgentFinishAction, MessageAction
-from handiwork.events.base import Event
+from handiwork.agents.base import Agent
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, BrowseInteractiveAction, MessageAction
+from handiwork.events.base import Action, Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileReadObservation
 from handiwork.events.record import ApprovalEvent, SettingsChanged
 from handiwork.session.open import create, reopen
@@ -62,6 +64,22 @@ async def test_nothing_changes_before_the_plan_is_accepted(bench: Bench) -> None
     assert (bench.workspace / "done.txt").read_text() == "x\n"
     assert PLAN_ACCEPTED in str(bench.llm.requests[-2])
     assert "Plan mode is off" in str(bench.llm.requests[-2])
+
+
+async def test_a_file_is_not_uploaded_in_plan_mode(bench: Bench) -> None:
+    """On a button, it clicks."""
+
+    class Uploading(Agent):
+        async def step(self, state: State) -> Action:
+            upload = BrowseInteractiveAction(browser_actions="upload_file('3', 'notes.txt')")
+            has_tried = any(action.runnable for action, _ in state.history)
+            return upload if not has_tried else AgentFinishAction(outputs={"message": PLAN})
+
+    log = await bench.log()
+    await log.append(MessageAction(content="send the notes", source="user"), PLANNING)
+    state = await (await bench.session([], log, agent=Uploading)).run()
+    assert state.agent_state == "awaiting_user_input"
+    assert refusals(bench.events) == 1
 
 
 async def test_plan_mode_that_begins_in_the_middle_refuses_an_action_that_was_allowed(bench: Bench) -> None:

@@ -152,6 +152,19 @@ async def test_files_are_chosen_read_and_analysed(bench: Bench, tmp_path: Path) 
     check_golden("swarm_files", "\n".join(shown(messages) for messages in bench.llm.requests[:2]))
 
 
+async def test_files_that_git_ignores_do_not_crowd_out_the_others(bench: Bench, tmp_path: Path) -> None:
+    for name in ("src/main.py", *(f"build/{number}.o" for number in range(600))):
+        (bench.workspace / name).parent.mkdir(exist_ok=True)
+        (bench.workspace / name).touch()
+    (bench.workspace / ".gitignore").write_text("build/\n")
+    subprocess.run(["git", "init", "--quiet", bench.workspace], check=True)
+    session = await bench.session(["none", "?"], agent=agent_of(chain(("t/files", "files", ())), tmp_path))
+    await session.run("What is the price?")
+    listed = prompt(bench.llm.requests[0])
+    assert "src/main.py" in listed
+    assert "build/" not in listed
+
+
 async def test_nothing_is_asked_about_files_that_are_not_there(bench: Bench, tmp_path: Path) -> None:
     session = await bench.session([], agent=agent_of(chain(("t/files", "files", ())), tmp_path))
     assert (await session.run("What is the price?")).outputs == {"message": "Nothing: no files are listed."}

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from handiwork.errors import WorkspaceError
 from handiwork.events.record import Limits
 from handiwork.llm.scripted.script import Reply
+from handiwork.log.eventlog import EventLog
 from handiwork.session.config import SessionError
+from handiwork.session.open import changes
 from handiwork.session.time_travel.best_of import AT_ONCE, Attempt, BestOfRequest, Progress, run_attempts
+from handiwork.workspace.changes import Change
 from tests.llm.standin import StandIn, answer, serving
 from tests.snapshots.workbench import Workbench, bash
 
@@ -99,6 +104,26 @@ async def test_the_session_they_come_from_says_what_came_of_them(bench: Workbenc
     rows = {info.id: info for info in await bench.store.sessions()}
     assert {rows[one.session].parent for one in attempts} == {origin}
     assert {rows[one.session].model for one in attempts} == {model for model, _ in asked.models}
+
+
+async def test_an_attempt_whose_changes_cannot_be_read_ends_no_other_and_comes_after_those_that_fail(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged: list[str] = []
+
+    async def read(data: Path, log: EventLog) -> list[Change]:
+        if not damaged:
+            damaged.append(log.id)
+            raise WorkspaceError("the copy is damaged")
+        return await changes(data, log)
+
+    monkeypatch.setattr("handiwork.session.time_travel.best_of.changes", read)
+    attempts = await held(bench, contest(bench, FIX, FIX, test="false"))
+    assert [(one.exit_code, one.lines) for one in attempts] == [(1, 2), (None, 0)]
+    assert (attempts[1].session, attempts[1].output) == (
+        damaged[0],
+        "its changes cannot be read: the copy is damaged",
+    )
 
 
 async def test_where_files_are_not_copied_there_are_no_candidates(bench: Workbench) -> None:

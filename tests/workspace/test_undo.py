@@ -200,3 +200,14 @@ apply(changes_of_overlay(workspace, folder / "upper"), workspace.source, undo_di
     assert undoable(here.folder / "applied", here.source) == ["mine"]
     undo(here.folder / "applied", here.source)
     assert read_tree(here.source) == {"edited": b"1\n", "mine": b"1\n", "gone": b"1\n"}
+
+
+@pytest.mark.parametrize("damage", ['{"steps": [', "{}", "[]", '{"steps": [1]}'])
+def test_a_damaged_record_is_named_and_nothing_is_undone(session: Start, damage: str) -> None:
+    here = session({"a": b"1\n"})
+    apply(here.run("echo 2 > a"), here.source, undo_dir=here.folder / "applied")
+    (record,) = (here.folder / "applied").glob("*/record.json")
+    record.write_text(damage)
+    with pytest.raises(WorkspaceError, match=f"{record} is damaged .*: restore it from a backup"):
+        undo(here.folder / "applied", here.source)
+    assert read_tree(here.source) == {"a": b"2\n"}

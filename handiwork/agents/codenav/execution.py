@@ -12,6 +12,7 @@ from handiwork.events.base import Action, Observation, Run
 from handiwork.events.observation import IPythonRunCellObservation
 
 STDOUT_HEADING = "STDOUT:\n"
+_LATER_HEADINGS = ("EXECUTION ERROR:\n", "NEW AND CHANGED VARIABLES:\n", "STATIC CHECKS:\n")
 STDOUT, ERROR = 2_000, 4_000
 """The maximum characters of the code's output (half from its start, half from its end) and of its exception."""
 
@@ -56,7 +57,10 @@ class RunCodeObservation(IPythonRunCellObservation):
 
 def printed_by(observation: RunCodeObservation) -> str:
     """Return what the code has printed."""
-    return observation.content.partition(STDOUT_HEADING)[2].partition("\n\n")[0].strip()
+    text = observation.content.partition(STDOUT_HEADING)[2]
+    for heading in _LATER_HEADINGS:
+        text = text.partition(f"\n\n{heading}")[0]
+    return text.strip()
 
 
 @cache

@@ -22,7 +22,8 @@ from handiwork.front_matter import FrontMatter, FrontMatterError, split
 TASK = "task"
 """The input that every micro agent has, from the user or a delegating agent."""
 
-_AGENT_KEYS = ("agent", "inputs", "outputs", "tools", "context", "model")
+_AGENT_KEYS = ("inputs", "outputs", "tools", "context", "model")
+"""Keys that knowledge cannot have; OpenHands' files of knowledge name an ``agent``, which has no effect."""
 _ENVIRONMENT = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 # A prompt may be a repository's, and is rendered on the user's machine: it can neither call anything nor build a text
 # or a loop that takes long.

@@ -53,7 +53,7 @@ class SwarmNode(Model):
     operation: OperationName
     instruction: str = ""
     examples: tuple[NodeExample, ...] = ()
-    delegate: str = Field(default="", pattern=r"^(?:[A-Za-z]\w*)?$")
+    delegate: str = Field(default="", pattern=r"^(?:[A-Za-z][\w-]*)?$")
 
     @property
     def agent(self) -> str:
@@ -90,12 +90,14 @@ class Training(Model):
     """The progress of a swarm's training: the optimiser resumes from it, and the learning curve shows it.
 
     ``baseline`` is the moving average of scores; ``momentum`` and ``variance`` are Adam's moments, one an edge.
+    ``improving`` is the cost of the work on prompts so far, in USD.
     """
 
     iterations: tuple[TrainingIteration, ...] = ()
     baseline: float | None = None
     momentum: tuple[float, ...] = ()
     variance: tuple[float, ...] = ()
+    improving: float = 0.0
 
 
 class Swarm(Model):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar
@@ -35,7 +36,7 @@ from handiwork.agents.swe_agent.parsers import BLOCKS, GRAMMAR, ONE_CALL, TEXT_F
 from handiwork.agents.swe_agent.templates import render
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action, Observation
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation, UserRejectObservation
 from handiwork.llm.errors import UnsupportedError
 from handiwork.llm.types import Capabilities, Completion, ReplyForm, Tool
 
@@ -200,7 +201,7 @@ class SWEAgent(Agent[SWENotes]):
             status = "exit_format"
         elif timeouts >= tools.max_consecutive_execution_timeouts:
             status = "exit_command_timeout"
-        elif sum(map(_seconds, steps)) > tools.total_execution_timeout:
+        elif sum(_seconds(step, state.totals.allowed) for step in steps) > tools.total_execution_timeout:
             status = "exit_total_execution_time"
         else:
             return None
@@ -365,11 +366,11 @@ def _has_failed(step: SWEStep) -> bool:
     return isinstance(step.observation, CmdOutputObservation) and step.observation.error
 
 
-def _seconds(step: SWEStep) -> float:
-    """Return how long the command ran."""
-    if step.observation is None or not step.command:
+def _seconds(step: SWEStep, allowed: Mapping[int, datetime]) -> float:
+    """Return how long the command ran; ``allowed`` has the times at which actions started after an approval."""
+    if not step.command or isinstance(step.observation, ErrorObservation | UserRejectObservation | None):
         return 0.0
-    return (step.observation.timestamp - step.action.timestamp).total_seconds()
+    return (step.observation.timestamp - allowed.get(step.action.id, step.action.timestamp)).total_seconds()
 
 
 def _is_busy(observation: Observation | None) -> bool:

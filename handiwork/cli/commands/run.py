@@ -55,6 +55,7 @@ Returns a message to the agent, "" to continue without one, None to leave the se
 def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mapping[str, Any], web: bool) -> Exit:
     """Run the task in a new session, with ``web`` also shown in the browser. Raises SettingsError, like ``create``."""
     settings = load(flags)
+    task = sys.stdin.read() if task == "-" else task
     if not task.strip():
         raise SettingsError("the task is empty: describe it in your own words")
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty() and workspace.is_dir():

@@ -166,5 +166,13 @@ def _line(result: Result) -> bytes:
     try:
         text = result.model_dump_json()
     except PydanticSerializationError:
-        text = json.dumps(result.model_dump(), ensure_ascii=False, default=str)
+        details = {str(name): _json_value(value) for name, value in result.details.items()}
+        text = json.dumps({**result.model_dump(exclude={"details"}), "details": details}, ensure_ascii=False)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode() + b"\n"
+
+
+def _json_value(detail: object) -> object:
+    try:
+        return json.loads(json.dumps(detail, default=str))
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, or circular references
+        return str(detail)

@@ -9,7 +9,7 @@ from itertools import product
 from handiwork.agents.prompts import render
 from handiwork.agents.state import State
 from handiwork.agents.swarm.decision import asks_model
-from handiwork.agents.swarm.graph import NodeExample, Swarm, SwarmNode
+from handiwork.agents.swarm.graph import DECISION, NodeExample, Swarm, SwarmNode
 from handiwork.agents.swarm.operations import instruction_of
 from handiwork.evals.running.rollout import FinishedRollout
 from handiwork.evals.training.edges import GraphRollouts
@@ -75,6 +75,8 @@ def _record(rollout: FinishedRollout, score: float) -> NodeRecord:
         state.apply(from_json(line))
     outputs = state.extra_data.get("outputs")
     texts = {name: str(text) for name, text in outputs.items()} if isinstance(outputs, dict) else {}
+    if "message" in state.outputs:  # the agent's notes do not keep the decision
+        texts[DECISION] = str(state.outputs["message"])
     return NodeRecord(state.task, texts, score)
 
 

@@ -97,6 +97,7 @@ class ChatLLM:
         self._key_name = key_name
         self._normaliser = Normaliser()
         self._takes_temperature = True
+        self._takes_stream_options = True
         self._asked_again = False
         self._wire = Wire(blobs, model)
         self._client: AsyncClient | None = None
@@ -130,9 +131,10 @@ class ChatLLM:
         body: dict[str, Any] = {
             "model": self._model,
             "stream": True,
-            "stream_options": {"include_usage": True},
             **self._extra,
         }
+        if self._takes_stream_options:
+            body["stream_options"] = {"include_usage": True}
         if tools:
             body["tools"] = [tool_form(tool) for tool in tools]
         if isinstance(form, Grammar):
@@ -173,6 +175,11 @@ class ChatLLM:
             # Reasoning models take no other temperature than their own.
             self._takes_temperature = False
             del body["temperature"]
+            return True
+        if isinstance(error, RequestRejectedError) and "stream_options" in str(error) and "stream_options" in body:
+            # Some gateways do not know the field; the tokens of their answers may then be unknown.
+            self._takes_stream_options = False
+            del body["stream_options"]
             return True
         if isinstance(error, RequestRejectedError):
             return any(pattern.search(str(error)) and self._wire.obey(rule) for rule, pattern in _WIRE_RULES)

@@ -124,9 +124,10 @@ class Assembly:
         Raises ProviderError for a line that is not a chunk of an answer, StreamError for an error reported by the
         provider, AnswerTooLargeError if the answer has too many or too large parts.
         """
-        if not line.startswith("data:"):
+        # A server that does not stream sends one object, an answer or an error.
+        if not line.startswith(("data:", "{")):
             return
-        data = line[5:].strip()
+        data = line.removeprefix("data:").strip()
         if data == "[DONE]":
             self.done = True
             return
@@ -156,7 +157,7 @@ class Assembly:
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
             self.finish_reason = _text(choice.get("finish_reason")) or self.finish_reason
-            delta: dict[str, Any] = choice.get("delta") or {}
+            delta: dict[str, Any] = choice.get("delta", choice.get("message")) or {}
             if delta and self.first_token is None:
                 self.first_token = time.monotonic() - self._started
             if isinstance(delta.get("content"), list):

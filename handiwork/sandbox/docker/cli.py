@@ -26,6 +26,9 @@ from handiwork.sandbox import bundle
 OWNER, SESSION = "handiwork.owner", "handiwork.session"
 """The labels of a container: the process that runs it, and its session."""
 
+IMAGE_VOLUME = "handiwork.image-volume"
+"""The label of a volume that has an image's files at a path that it declares; without a container it is removed."""
+
 HARDENED = (
     *("--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
     *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
@@ -111,7 +114,15 @@ async def sweep() -> list[str]:
     dead = [row[0] for row in rows if len(row) == 4 and Process(row[1], int(row[2]), row[3]).alive() is False]
     if dead:
         await remove(*dead)
+    await remove_image_volumes()
     return dead
+
+
+async def remove_image_volumes() -> None:
+    """Remove the volumes with an image's files that no container uses; Docker keeps volumes with a name otherwise."""
+    code, names = await run("volume", "ls", "--quiet", "--filter=dangling=true", f"--filter=label={IMAGE_VOLUME}")
+    if code == 0 and names:
+        await run("volume", "rm", *names.split())
 
 
 async def remove(*containers: str) -> None:

@@ -7,10 +7,12 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 from handiwork.errors import SandboxError
 from handiwork.sandbox import bundle
 from handiwork.sandbox.bubblewrap.mounts import HOME
+from handiwork.sandbox.docker import cli as docker_cli
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET
 from handiwork.sandbox.toolchains import credentials_in
 from handiwork.workspace import in_place
@@ -39,11 +41,15 @@ def volume_mounts(volumes: Sequence[str], paths: SandboxPaths, read_only: Sequen
     """Yield mounts that make the image's volumes read-only, like its other files.
 
     Docker's own are writable, and in no snapshot or limit. One that contains another mount stays Docker's own.
+    The new ones have names, since Docker refuses to mount a volume without a name read-only.
     """
     points = [*map(Path, _POINTS), paths.workspace, *read_only]
     for volume in volumes:
         if not any(point.is_relative_to(volume) for point in points):
-            yield _options(("type", "volume"), ("dst", volume), ("readonly", "true"))
+            label = ("volume-label", docker_cli.IMAGE_VOLUME)
+            yield _options(
+                *(("type", "volume"), ("src", f"handiwork-{uuid4().hex}"), ("dst", volume), ("readonly", "true")), label
+            )
 
 
 def platform_mounts(socket: Path) -> Iterator[str]:

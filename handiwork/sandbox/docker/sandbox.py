@@ -341,6 +341,7 @@ class DockerSandbox(ServedSandbox):
         if self._root_process is not None:
             os.close(self._root_process[1])
             self._root_process = None
+            await docker_cli.remove_image_volumes()
         for layers in self._paths.lowers():
             # The daemon created it, so a user other than root could not remove the session's folder otherwise.
             try:

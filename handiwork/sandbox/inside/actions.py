@@ -133,7 +133,8 @@ class Actions:
         if fields.flag("background"):
             return await self._start(fields, keep)
         if fields.flag("is_input"):
-            keys = KEYS.get(command) or _encode(command) + b"\n"
+            # As the Enter key does: for a program that reads lines, the terminal makes it a line feed.
+            keys = KEYS.get(command) or _encode(command) + b"\r"
             result = await self._shell.send(keys, keep, timeout, on_output)
         elif not command.strip() and self._shell.unreported:
             result = await self._shell.wait(keep, timeout, on_output)

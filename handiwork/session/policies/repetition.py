@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice, takewhile
 
-from handiwork.events.action import AgentThinkAction, CmdRunAction, MessageAction
+from handiwork.events.action import AgentThinkAction, CmdRunAction, IPythonRunCellAction, JobAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.describe import describe
 from handiwork.events.observation import (
     CmdOutputObservation,
     ErrorObservation,
     IPythonRunCellObservation,
+    JobObservation,
     PlanObservation,
 )
 from handiwork.events.record import LoopEvent, LoopRule
@@ -113,7 +114,9 @@ def _cycle(newest: Sequence[Pair]) -> Repetition | None:
     for length in range(2, LONGEST_CYCLE + 1):
         turns = takewhile(lambda pairs: _same(*pairs), zip(newest[length:], cycle(newest[:length])))
         times = 1 + len(list(turns)) // length
-        if times >= LEAST["cycle"]:
+        # A wait in turn with a sleep is no loop before it fills the window.
+        least = WINDOW // length if any(map(_is_waiting, newest[:length])) else LEAST["cycle"]
+        if times >= least:
             what = _describe_actions(newest[:length])
             return _repetition("cycle", times, newest[length * times - 1], what, length)
     return None
@@ -165,9 +168,16 @@ def _rule(pair: Pair) -> LoopRule:
 
 
 def _is_waiting(pair: Pair) -> bool:
-    action, observation = pair
-    asks = isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip()
-    return asks and isinstance(observation, CmdOutputObservation) and observation.status == "running"
+    """Return whether the action only waits for a command, a cell or a job that still runs."""
+    match pair:
+        case CmdRunAction(is_input=False, command=text), CmdOutputObservation(status="running"):
+            return not text.strip()
+        case IPythonRunCellAction(code=text), IPythonRunCellObservation(status="running"):
+            return not text.strip()
+        case JobAction(operation="read"), JobObservation(status="running"):
+            return True
+        case _:
+            return False
 
 
 def _same(pair: Pair, other: Pair) -> bool:

@@ -37,6 +37,7 @@ class Models:
         self._temperature = temperature
         self._protocol: ProtocolName = protocol
         self._used: list[LLM] = []
+        self._refused = False
         self.in_flight: set[object] = set()
         self.first_call_lock, self.budget_lock = asyncio.Lock(), asyncio.Lock()
 
@@ -59,12 +60,18 @@ class Models:
             if key not in self._by_name:
                 self._by_name[key] = self._make(*key)
             return self._by_name[key]
-        is_other = (totals.model, totals.base_url) != (self._llm.name, self._base_url)
+        is_other = self._refused or (totals.model, totals.base_url) != (self._llm.name, self._base_url)
         if totals.model and is_other and self._make is not None:
             llm = self._make(totals.model, totals.base_url)
             self._used.append(self._llm)
-            self._llm, self._base_url = llm, totals.base_url
+            self._llm, self._base_url, self._refused = llm, totals.base_url, False
         return self._llm
+
+    def renew(self) -> None:
+        """Create the models again for the next call: a key was refused, and the user may give another one."""
+        self._used += self._by_name.values()
+        self._by_name.clear()
+        self._refused = True
 
     async def close(self) -> None:
         """Close the models."""

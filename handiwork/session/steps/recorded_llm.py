@@ -13,7 +13,7 @@ from typing import Any
 from handiwork.agents.base import InterruptedCallError
 from handiwork.events.base import Event, Part
 from handiwork.events.record import CompletionEvent
-from handiwork.llm.errors import LLMError
+from handiwork.llm.errors import AuthenticationError, LLMError
 from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool, is_sound
 from handiwork.sandbox.questions import QuestionError
 from handiwork.session.policies.budget import LimitReachedError, check_model_budget
@@ -95,6 +95,8 @@ class RecordedLLM:
                 models.in_flight.discard(call)
             counted.tokens = completion.usage.total
         except LLMError as error:
+            if isinstance(error, AuthenticationError):
+                models.renew()
             await self._append(*error.discarded)
             raise
         finally:

@@ -226,24 +226,24 @@ def _load(folder: Path) -> _Kept | None:
     """Return the kept apply in a folder; None if it was cut off, before the apply or after its undo."""
     try:
         record = json.loads((folder / _RECORD).read_text())
+        steps = tuple(
+            _Step(
+                step["path"],
+                KeptState(**step["before"]),
+                KeptState(**step["after"]),
+                step["permissions"],
+                step["has_edits"],
+            )
+            for step in record["steps"]
+        )
+        return _Kept(folder, steps, tuple(record["made"]), parse_attributes(record["removed"]))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise WorkspaceError(
             f"{folder / _RECORD} is damaged ({error}): restore it from a backup, or remove {folder}; without it that "
             "apply cannot be undone"
         ) from None
-    steps = (
-        _Step(
-            step["path"],
-            KeptState(**step["before"]),
-            KeptState(**step["after"]),
-            step["permissions"],
-            step["has_edits"],
-        )
-        for step in record["steps"]
-    )
-    return _Kept(folder, tuple(steps), tuple(record["made"]), parse_attributes(record["removed"]))
 
 
 def _numbers(undo_dir: Path) -> list[int]:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from handiwork.agents.agentless import AgentlessAgent, AgentlessInputs
+from handiwork.agents.agentless.regression import MOST_TESTS
 from handiwork.agents.agentless.retrieval import BM25
 from handiwork.agents.repair.files import LIST
-from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentThinkAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    ForkAction,
+)
 from handiwork.events.base import Action, Event
 from handiwork.events.observation import ChildOutcome, ForkObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
-from tests.agents.states import check_golden, file_read, ran, reply, shown, state_of, task
+from tests.agents.states import check_golden, edited, file_read, ran, reply, shown, state_of, task
 
 AREA = "LIMIT = 3\n\n\ndef half(x):\n    return x / 2\n\n\ndef area(a, b):\n    return a + b\n"
 TESTS = ["tests/test_area.py::test_half", "tests/test_area.py::test_sum"]
@@ -61,11 +70,11 @@ class Walk:
         self.events += [fork, ForkObservation(outcomes=tuple(outcomes))]
 
 
-async def walk_to_the_candidates(window: int | None = None) -> Walk:
+async def walk_to_the_candidates(window: int | None = None, passed: Sequence[str] = TESTS) -> Walk:
     walk = Walk([task("area(2, 3) is 5, but it should be 6."), *ran(LIST, LISTED, 0)], window)
     (fork,) = await walk.step()
     assert isinstance(fork, ForkAction)
-    walk.tried(fork, {"passed": TESTS})
+    walk.tried(fork, {"passed": passed})
     files, folders = await walk.step("lib/area.py", "docs/")
     assert (files.thought, folders.thought) == ("Suspicious files: lib/area.py", "Irrelevant folders: docs")
     (retrieval,) = await walk.step()
@@ -126,3 +135,22 @@ async def test_without_any_place_all_that_was_found_is_shown() -> None:
     await walk.step("lib/area.py\nfunction: area")
     assert "1|LIMIT = 3" in walk.prompts[-1]
     assert "1|def shout(text):" in walk.prompts[-1]
+
+
+async def test_the_report_names_the_tests_that_were_too_many_to_compare() -> None:
+    walk = await walk_to_the_candidates(passed=[f"tests/test_area.py::test_{n}" for n in range(MOST_TESTS + 2)])
+    await walk.step(f"lib/area.py\n{EDIT}", "I do not know.")
+    await walk.step("None.")
+    await walk.step(SCRIPT)
+    (fork,) = await walk.step()
+    walk.tried(fork, {"phrases": ["Issue reproduced"]})
+    (fork,) = await walk.step()
+    walk.tried(fork, {"failed": [], "phrases": ["Issue resolved"]})
+    for action in await walk.step():
+        assert isinstance(action, FileEditAction)
+        walk.events += edited(action.path, action.old, action.new)
+    (end,) = await walk.step()
+    assert isinstance(end, AgentFinishAction)
+    message = str(end.outputs["message"])
+    assert f"{MOST_TESTS} tests that passed before (`python3 -m pytest -q`) still pass." in message
+    assert "Unverified: 2 further tests that passed before: too many to compare." in message

@@ -133,6 +133,9 @@ def test_a_check_whose_program_is_not_installed_or_that_has_no_tests() -> None:
     assert is_missing("make test", "make: bats: No such file or directory\nmake: *** [Makefile:2: test] Error 127\n")
     assert is_missing("python3 -m pytest -q", "\nno tests ran in 0.01s\n")
     assert is_missing("python3 -m pytest", "collected 0 items\n\n===== no tests ran in 0.00s =====\n")
+    assert is_missing(
+        "make test", "ImportError: Start directory is not importable: 'tests'\nmake: *** [Makefile:2] Error 1\n"
+    )
     assert not is_missing("npm test", "sh: 1: husky: not found\n\n1) adds\n2) subtracts\n\n2 passing\n1 failing\n")
     assert not is_missing("sh test.sh", "test.sh: 2: shout: not found\n")
     assert not is_missing("python3 -m pytest -q", "E   ModuleNotFoundError: No module named 'shop'\n")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.agents.repair.functions import choices, constants, functions, outline, replaced
+from handiwork.agents.repair.functions import choices, classes, constants, functions, outline, replaced
 
 CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
 
@@ -27,6 +27,10 @@ CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
         ("class K {\n  m(a) {\n    return 1;\n  }\n}\n", {"K.m": (1, 3)}),
         ("func (a *A) f(x int) int {\n\treturn 1\n}\n", {"f": (0, 2)}),
         ("impl P {\n    pub fn f(&self) -> i32 {\n        1\n    }\n}\n", {"P.f": (1, 3)}),
+        (
+            "impl<T> P<T> {\n    pub(crate) fn f(&self) -> T {\n        1\n    }\n}\npub(crate) fn g() {\n    2\n}\n",
+            {"P.f": (1, 3), "g": (5, 7)},
+        ),
         ("def f\n  1\nend\nf\n", {"f": (0, 2)}),
         ("static int *f(int a)\n{\n    if (a) {\n        return 0;\n    }\n    return a;\n}\n", {"f": (0, 6)}),
         ("bool f(vector<int> n){\n    for (int i = 0; i < 3; i++)\n        g(i);\n}\n", {"f": (0, 3)}),
@@ -42,12 +46,29 @@ CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
         ),
     ],
     ids=[
-        *("python", "methods", "one line", "javascript", "class", "go", "rust", "ruby", "c", "c++", "java", "shell"),
-        *("directives and labels", "strings"),
+        *("python", "methods", "one line", "javascript", "class", "go", "rust", "rust generic"),
+        *("ruby", "c", "c++", "java", "shell", "directives and labels", "strings"),
     ],
 )
 def test_where_functions_begin_and_end(text: str, expected: dict[str, tuple[int, int]]) -> None:
     assert {name: (lines.first, lines.last) for name, lines in functions(text).items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("type Server struct {\n\tport int\n}\n", {"Server": (0, 2)}),
+        ("type Pair[T any] interface {\n\tFirst() T\n}\n", {"Pair": (0, 2)}),
+        ("type Names = map[string]int\n", {}),
+        ("pub(crate) struct Point {\n    x: i32,\n}\n", {"Point": (0, 2)}),
+        ("impl<T> Stack<T> {\n    pub(crate) fn pop(&self) -> T {\n        1\n    }\n}\n", {"Stack": (0, 4)}),
+        ("enum Color {\n    Red,\n}\n", {"Color": (0, 2)}),
+        ("enum class Side {\n    left,\n};\n", {"Side": (0, 2)}),
+    ],
+    ids=["go", "go generic", "go alias", "rust", "rust generic", "enumeration", "c++"],
+)
+def test_where_classes_and_the_like_begin_and_end(text: str, expected: dict[str, tuple[int, int]]) -> None:
+    assert {name: (lines.first, lines.last) for name, lines in classes(text).items()} == expected
 
 
 @given(st.lists(st.sampled_from(["def f():", "  def g():", "class A:", "  x = 1", "", "}", ")", "end"]), max_size=12))

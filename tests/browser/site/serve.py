@@ -31,6 +31,10 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(
                     "a,b\n1,2\n", kind="text/csv", headers={"Content-Disposition": f"attachment; filename={name}"}
                 )
+            case ["cut", name]:
+                headers = {"Content-Disposition": f"attachment; filename={name}", "Content-Length": "1000"}
+                self._send("a,b\n1,2\n", kind="text/csv", headers=headers)
+                self.close_connection = True
             case ["words"]:
                 time.sleep(float(query.get("seconds", "0.1")))
                 found = [word for word in WORDS if word.startswith(query.get("start", ""))]

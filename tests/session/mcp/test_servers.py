@@ -25,6 +25,7 @@ from handiwork.events.observation import (
 )
 from handiwork.events.record import MCPServerEvent, MCPTool
 from handiwork.llm.types import Capabilities, Completion
+from handiwork.sandbox.host import HostSandbox
 from handiwork.sandbox.pipe import LINE_LIMIT
 from handiwork.session.approval.rules import ExecutionContext, matches, needs_approval, rule_for
 from handiwork.session.mcp.connection import STARTS
@@ -111,6 +112,22 @@ async def test_a_slow_server_delays_no_step_and_joins_later(sessions: Sessions, 
     assert steps[0] < kinds.index("CmdOutputObservation") < kinds.index(("slow", "ready")) < steps[3]
     assert sessions.all(MCPToolsObservation)[0].content.startswith("echo: Say it again.")
     assert sessions.all(MCPCallObservation)[0].content == "there"
+
+
+async def test_the_start_of_a_slow_sandbox_is_not_the_servers_own_time(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, limit = HostSandbox.start, 6.0
+
+    async def late(sandbox: HostSandbox) -> None:
+        await asyncio.sleep(limit + 1)
+        await start(sandbox)
+
+    monkeypatch.setattr(HostSandbox, "start", late)
+    monkeypatch.setattr("handiwork.session.mcp.connection.START", limit)
+    await sessions.run({"a": small()}, [mcp_call("a", "echo", text="hello"), finish()])
+    assert [event.state for event in sessions.changes()] == ["ready"]
+    assert [event.content for event in sessions.all(MCPCallObservation)] == ["hello"]
 
 
 async def test_a_server_that_dies_is_told_and_starts_again(sessions: Sessions) -> None:

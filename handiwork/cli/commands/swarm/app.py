@@ -77,7 +77,7 @@ def train(
     request = EvalRequest(benchmark, split, data, limit, selection, 1, None, None, None, deadline, None)
     flags = {"agent": "SwarmAgent", "model": model, "base_url": base_url, "protocol": None, "sandbox": sandbox}
     flags |= {"image": image, "allow_net": allow_net, "max_iterations": max_iterations}
-    names = [name.strip() for name in agents.split(",")]
+    names = [name.strip() for name in agents.split(",") if name.strip()]
     training = TrainingRequest(out, names, strategy, iterations, batch, improve, seed, workers, max_cost)
     return train_swarm(request, flags, training)
 

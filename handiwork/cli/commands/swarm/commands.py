@@ -102,11 +102,21 @@ async def _train_edges(swarm: Swarm, rollouts: GraphRollouts, training: Training
 
 
 async def _improve(swarm: Swarm, rollouts: GraphRollouts, out: Path) -> None:
-    """Improve the nodes' prompts, and save the swarm after each node."""
-    async with aclosing(improve_instructions(swarm, rollouts)) as nodes:
-        async for improved in nodes:
-            save(improved.swarm, out)
-            _tell(f"{improved.node}: score {improved.before:.2f}, now {improved.score:.2f}")
+    """Improve the nodes' prompts, and save the swarm with the cost after each node and at the end."""
+    before = rollouts.spent - swarm.training.improving
+
+    def keep() -> None:
+        training = swarm.training.model_copy(update={"improving": rollouts.spent - before})
+        save(swarm.model_copy(update={"training": training}), out)
+
+    try:
+        async with aclosing(improve_instructions(swarm, rollouts)) as nodes:
+            async for improved in nodes:
+                swarm = improved.swarm
+                keep()
+                _tell(f"{improved.node}: score {improved.before:.2f}, now {improved.score:.2f}")
+    finally:
+        keep()  # a training that was stopped has spent it too
 
 
 def draw(file: Path) -> Exit:

@@ -48,6 +48,10 @@ def edit_file(path: str, name: str, old: str, new: str) -> Edit:
         raise ActionError("not_found", _not_found(name, data, old))
     if data.find(target, position + 1) >= 0:
         raise ActionError("not_unique", _not_unique(name, data, target))
+    if target.isascii() and not replacement.isascii() and not _is_utf8(data):
+        raise ActionError(
+            "not_text", f"{name} is not UTF-8, and the new text is not ASCII: edit it by a script in its own encoding."
+        )
     changed = data[:position] + replacement + data[position + len(target) :]
     write_bytes(path, changed)
     return _diff(name, data, changed)
@@ -64,6 +68,14 @@ def deleted_lines(before: bytes, after: bytes) -> tuple[list[bytes], int]:
         else:
             deleted.append(line)
     return deleted, len(lines)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _with_line_ends(data: bytes, target: bytes, replacement: bytes) -> tuple[bytes, bytes]:

@@ -121,7 +121,7 @@ class Terminal:
     def cuts(self, text: bytes) -> bool:
         """Return whether the terminal with its current settings would cut a line of ``text``."""
         canonical = termios.tcgetattr(self._slave)[3] & termios.ICANON
-        return bool(canonical) and any(len(line) >= LINE_LIMIT for line in text.split(b"\n"))
+        return bool(canonical) and any(len(line) >= LINE_LIMIT for line in text.replace(b"\r", b"\n").split(b"\n"))
 
     def restore_modes(self) -> None:
         """Undo changes that programs made to the terminal's settings."""

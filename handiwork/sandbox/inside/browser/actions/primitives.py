@@ -20,7 +20,7 @@ LONGEST_WAIT = 30_000
 """Milliseconds that noop may wait."""
 
 _SCHEMES = ("http:", "https:", "file:", "data:", "about:")
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d+(/|$))")  # not a host with a port
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d+([/?#]|$))")  # not a host with a port
 _STEPS = 5  # moves of a mouse that drags
 # The middle of the largest pane that scrolls, if neither the page nor what is under the mouse does.
 _PANE = """() => {
