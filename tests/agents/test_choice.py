@@ -18,6 +18,7 @@ from handiwork.llm.types import Capabilities
         ("Answer: new", WANTS, "new"),
         ("**Answer**: change", WANTS, "change"),
         ("**Answer:** change", WANTS, "change"),
+        ("The answer is new.", WANTS, "new"),
         ("An answer in words.", WANTS, "answer"),
         ("unchanged", KINDS, "question"),
         ("Do not prune: skip it.", ("run", "skip"), "skip"),

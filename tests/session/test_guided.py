@@ -236,14 +236,14 @@ async def test_the_check_of_a_large_project_is_found_behind_the_files_that_are_n
 async def test_the_answer_to_a_question_of_the_agent_is_judged_with_the_task_and_the_question(bench: Bench) -> None:
     (bench.workspace / "notes.txt").write_text("milk\n")
     replies = [answer("new"), act("ask", question="Into which file?")]
-    replies += [answer("new"), act("write", path="birds.txt", content="owl\n"), act("finish", message="done")]
-    replies += [answer("question"), answer("answer"), answer("reading"), act("finish", message="owl")]
+    replies += [answer("new"), act("write", path="fjords.txt", content="Oslo\n"), act("finish", message="done")]
+    replies += [answer("question"), answer("answer"), answer("reading"), act("finish", message="Oslo")]
     session = await bench.session([*replies, answer("question")], capabilities=SMALL)
-    for message in ("List the birds.", "birds.txt", "Which bird is it?"):
+    for message in ("List the fjords.", "fjords.txt", "Which one is it?"):
         state = await session.run(message)
-    assert state.outputs == {"message": "owl"}
+    assert state.outputs == {"message": "Oslo"}
     asked = [str(request) for request in bench.llm.requests if "What kind of message is it" in str(request)]
     answered, followed = asked[1:3]
-    assert "List the birds.\\n\\nInto which file?\\n\\nbirds.txt" in answered
-    assert "Which bird is it?" in followed
-    assert "birds" not in followed
+    assert "List the fjords.\\n\\nInto which file?\\n\\nfjords.txt" in answered
+    assert "Which one is it?" in followed
+    assert "fjords" not in followed

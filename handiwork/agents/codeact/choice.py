@@ -39,7 +39,7 @@ AIM = (
 )
 
 
-_KEY = re.compile(r'"?\banswer\b["*]*\s*(?:is\s*)?:')
+_KEY = re.compile(r'"?\banswer\b["*]*\s*(?:is\b\s*:?|:)')
 """The key of a bound reply, or the word before an unbound one, which is one of WANTS itself."""
 
 
