@@ -133,6 +133,7 @@ async def test_2_an_answer_that_makes_no_sense(answer: tuple[bool, bool, str | N
     ("arguments", "message"),
     [
         (("run", ""), "the task is empty"),
+        (("run", "-"), "the task is empty"),
         (("run", "the caf\udce9 test fails"), "task is not UTF-8: convert it"),
         (("sessions", "--search", "caf\udce9"), "search is not UTF-8: convert it"),
         (("run", "greet", "--agent", "Nobody"), "there is no agent 'Nobody'; installed: AgentlessAgent, BrowsingAgent"),

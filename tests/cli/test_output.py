@@ -120,6 +120,14 @@ def test_sessions_are_listed_newest_first(program: Program) -> None:
     assert program("show", infos[2]["id"][:6]).stdout.count("you: greet the world") == 1
 
 
+def test_a_task_is_read_from_standard_input(program: Program) -> None:
+    command = [HANDIWORK, "run", "-", "--model", program.script(finish()), "--sandbox", "none"]
+    task = "Greet the world,\nand the moon.\n"
+    subprocess.run(command, cwd=program.workspace, env=program.environment, input=task, text=True, check=True)
+    (said,) = [event for event in program.events() if event["type"] == "MessageAction"]
+    assert (said["source"], said["content"].strip()) == ("user", task.strip())
+
+
 def test_the_diff_is_a_patch_that_git_applies(program: Program) -> None:
     made = "printf 'caf\\303\\251\\r\\nno end' > new.txt; echo more >> greeting.txt"
     program.run(bash(made), finish())

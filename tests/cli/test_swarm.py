@@ -29,7 +29,7 @@ async def train_and_measure(program: Program, base_url: str) -> None:
     data.mkdir()
     (data / "letters.json").write_text(json.dumps(list("AB")))
     where = ("--data", str(data), "--sandbox", "none", "--model", "team", "--base-url", base_url)
-    options = "--agents io,adversarial --strategy majority_vote --batch 2"
+    options = "--agents io,adversarial, --strategy majority_vote --batch 2"
     train = ("swarm", "train", FILE, *where, *options.split())
     done = await asyncio.to_thread(program, *train, "--iterations", "1")
     assert done.returncode == 0, done.stderr

@@ -169,6 +169,46 @@ async def test_prompts_are_rewritten_after_failures_and_kept_if_they_help(
     assert server.asked == 3  # two critiques, one rewriting
 
 
+class Deciders(Pupils):
+    """A model that knows the letter only as the decision, and only if its instruction says "Read the task"."""
+
+    def _answer(self, messages: list[swarm_family.Json], *, chat: bool) -> swarm_family.Refusal | swarm_family.Stream:
+        is_node = len(messages) == 2 and "Answer 1:" not in str(messages[1]["content"])
+        return (
+            swarm_family.answer(swarm_family.Reply(content="?"), 0) if is_node else super()._answer(messages, chat=chat)
+        )
+
+
+@pytest.mark.slow
+async def test_the_prompt_of_a_decision_that_asks_the_model_is_rewritten_too(tmp_path: Path) -> None:
+    server = Deciders()
+    async with serving(server):
+        run_plan = await planned(server, tmp_path / "data", "AB")
+        async with graph_rollouts(run_plan, 2, None) as rollouts:
+            improved = [one async for one in improve_instructions(build(["io"], "references"), rollouts)]
+    assert [(one.node, one.before, one.score) for one in improved] == [("io 1/answer", 0, 0), (DECISION, 0, 1)]
+    assert improved[-1].swarm.node(DECISION).instruction == "Read the task."
+    assert server.asked == 6  # for each of the two nodes: two critiques, one rewriting
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("new_user")
+async def test_a_budget_that_was_spent_on_prompts_is_not_spent_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await planned(TeamServer(), tmp_path / "data", "AB")
+    script = tmp_path / "script.jsonl"
+    script.write_text(9 * (json.dumps({"content": "?", "cost": 0.2}) + "\n"))
+    request = EvalRequest(FILE, None, tmp_path / "data", None, None, 1, None, None, None, 60.0, None)
+    flags = {"agent": "SwarmAgent", "model": f"scripted:{script}", "base_url": None, "sandbox": "none"}
+    improve = TrainingRequest(tmp_path / "swarm.json", ["io"], "majority_vote", 0, 2, True, 0, 1, 0.9)
+    for training in (improve, improve, replace(improve, iterations=1)):  # begun, and resumed twice
+        code = await asyncio.to_thread(train, request, {**flags, "max_iterations": None}, training)
+        assert code is Exit.LIMIT
+        assert "has spent 1.00 USD, and its --max-cost allows no" in capsys.readouterr().err
+        assert load(training.out).training.improving == pytest.approx(1.0)  # two rollouts, two critiques, one rewriting
+
+
 class Shouting(swarm_family.Letters):
     """Cannot score a shout."""
 

@@ -18,6 +18,7 @@ import handiwork
 from handiwork.agents.base import Agent
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
+from handiwork.agents.swarm import SwarmAgent
 from handiwork.agents.swarm.graph import (
     DECISION,
     NodeExample,
@@ -214,6 +215,18 @@ async def test_a_node_hands_its_task_to_an_agent_of_the_hub(bench: Bench, tmp_pa
     assert (delegated.agent, delegated.inputs) == ("MathAgent", {"task": "The task:\n\n6 * 7"})
     failed = await bench.session([calls(("reject", {"reason": "too hard"})), finish()], agent=agent_of(swarm, tmp_path))
     assert "too hard" in str((await failed.run("6 * 7")).outputs["message"])
+
+
+async def test_the_default_swarm_changes_files_and_ends_with_the_decision(bench: Bench) -> None:
+    (bench.workspace / "price.txt").write_text("A chair costs 12.\n")
+    edit = calls(("edit", {"path": "price.txt", "old": "12", "new": "24"}))
+    thoughts_ = ["Twice 12", "Twice", "24", "It is\n24", "What does a chair cost?", "none", "Nothing to add"]
+    session = await bench.session([*thoughts_, edit, finish("It costs 24."), "The price is 24 now."], agent=SwarmAgent)
+    state = await session.run("Double the price.")
+    assert (state.agent_state, state.outputs) == ("finished", {"message": "The price is 24 now."})
+    assert (bench.workspace / "price.txt").read_text() == "A chair costs 24.\n"
+    assert thoughts(state)[-1] == "CodeActAgent 4/work: It costs 24."
+    assert "It costs 24." in prompt(bench.llm.requests[-1])
 
 
 async def test_a_delegation_gives_the_graph_as_an_input(bench: Bench) -> None:

@@ -57,7 +57,8 @@ class RunCodeObservation(IPythonRunCellObservation):
 
 def printed_by(observation: RunCodeObservation) -> str:
     """Return what the code has printed."""
-    text = observation.content.partition(STDOUT_HEADING)[2]
+    content = observation.content
+    text = content.removeprefix(STDOUT_HEADING) if content.startswith(STDOUT_HEADING) else ""
     for heading in _LATER_HEADINGS:
         text = text.partition(f"\n\n{heading}")[0]
     return text.strip()

@@ -37,19 +37,22 @@ _POINTS = (HOME, bundle.PREFIX, GIVER, "/tmp", "/var/tmp")
 """The mount points of every container besides the workspace."""
 
 
-def volume_mounts(volumes: Sequence[str], paths: SandboxPaths, read_only: Sequence[Path]) -> Iterator[str]:
-    """Yield mounts that make the image's volumes read-only, like its other files.
+def volume_options(volumes: Sequence[str], paths: SandboxPaths, read_only: Sequence[Path]) -> list[str]:
+    """Return options that make the image's volumes read-only, like its other files.
 
-    Docker's own are writable, and in no snapshot or limit. One that contains another mount stays Docker's own.
+    Docker's own are writable, and in no snapshot or limit. One that contains another mount, or lies in the workspace or
+    the home, stays Docker's own.
     The new ones have names, since Docker refuses to mount a volume without a name read-only.
     """
     points = [*map(Path, _POINTS), paths.workspace, *read_only]
-    for volume in volumes:
-        if not any(point.is_relative_to(volume) for point in points):
-            label = ("volume-label", docker_cli.IMAGE_VOLUME)
-            yield _options(
-                *(("type", "volume"), ("src", f"handiwork-{uuid4().hex}"), ("dst", volume), ("readonly", "true")), label
-            )
+    options: list[str] = []
+    for volume in map(Path, volumes):
+        is_inside = any(map(volume.is_relative_to, (paths.workspace, HOME)))
+        if not is_inside and not any(point.is_relative_to(volume) for point in points):
+            name = ("src", f"handiwork-{uuid4().hex}"), ("volume-label", docker_cli.IMAGE_VOLUME)
+            place = ("dst", volume), ("readonly", "true")
+            options.append(f"--mount={_options(('type', 'volume'), *name, *place)}")
+    return options
 
 
 def platform_mounts(socket: Path) -> Iterator[str]:

@@ -28,7 +28,7 @@ from handiwork.sandbox.docker.mounts import (
     make_points,
     platform_mounts,
     read_only_mounts,
-    volume_mounts,
+    volume_options,
     workspace_mounts,
 )
 from handiwork.sandbox.docker.remote_files import RemoteFiles, changes_wait_here, check_sendable
@@ -134,8 +134,7 @@ class DockerSandbox(ServedSandbox):
         options = [*docker_cli.HARDENED, *self._root_options(), "--user", f"{uid}:{gid}"]
         options += [*self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
-        if not self._writable_root:
-            options += [f"--mount={mount}" for mount in volume_mounts(image.volumes, self._paths, self._read_only)]
+        options += [] if self._writable_root else volume_options(image.volumes, self._paths, self._read_only)
         egress_arguments = {} if self._proxy is None else variables(self._certificates is not None)
         if not is_remote and not await changes_wait_here(self._paths.session_dir):
             os.chown(endpoint.path, *owner)
@@ -341,7 +340,6 @@ class DockerSandbox(ServedSandbox):
         if self._root_process is not None:
             os.close(self._root_process[1])
             self._root_process = None
-            await docker_cli.remove_image_volumes()
         for layers in self._paths.lowers():
             # The daemon created it, so a user other than root could not remove the session's folder otherwise.
             try:
@@ -352,6 +350,8 @@ class DockerSandbox(ServedSandbox):
                 # After a deletion it has root's entries in it.
                 if os.geteuid() != 0:
                     await docker_cli.remove_folder(layers / "work/work", self._image)
+        with suppress(SandboxError):  # the next start removes them
+            await docker_cli.remove_image_volumes()
 
     def _record_image(self, image_id: str) -> None:
         """Record the image's id, and report if the name means another image than before."""

@@ -12,7 +12,7 @@ import pytest
 from handiwork.agents.base import MalformedReplyError, Step
 from handiwork.agents.codenav import CodeNavAgent, CodeNavNotes
 from handiwork.agents.codenav.codebase import DescribeCodebaseAction, DescribeCodebaseObservation
-from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation
+from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation, printed_by
 from handiwork.agents.codenav.retrieval import (
     Prototype,
     QueryResult,
@@ -24,8 +24,8 @@ from handiwork.agents.codenav.retrieval import (
 from handiwork.agents.codenav.settings import CodeNavSettingsError
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, AgentRejectAction, AgentThinkAction
-from handiwork.events.base import Action, Event
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, AgentThinkAction, IPythonRunCellAction
+from handiwork.events.base import Action, Event, Observation
 from handiwork.events.code_memory import (
     CodeEpisode,
     CodeMemoryObservation,
@@ -36,7 +36,7 @@ from handiwork.events.code_memory import (
     SummarizeCodeAction,
     UsefulBlock,
 )
-from handiwork.events.observation import CodeBlock, ErrorObservation
+from handiwork.events.observation import CodeBlock, ErrorObservation, IPythonRunCellObservation
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities, Message
@@ -329,6 +329,21 @@ async def test_a_summary_that_a_small_model_keeps_again_is_not_offered(
     steps = await CodeNavAgent(ScriptedLLM(replies, capabilities=capabilities)).step(episode("xml"))
     assert isinstance(cast("list[Action]", steps)[-1], AgentFinishAction)
     assert ['"code_summary"' in str(form) for form in forms] == [True, False]
+
+
+async def test_what_code_printed_is_whole_and_ends_before_the_other_parts_of_the_response() -> None:
+    code = RunCodeAction(code="print('19.0\\n\\n20.0'); tax = 19.0")
+    reports = iter(("line 1: no such name", "Your variables: tax\ntax = 19.0"))
+
+    async def run(action: Action) -> Observation:
+        assert isinstance(action, IPythonRunCellAction)
+        content = "19.0\n\n20.0\n" if action.code == code.code else next(reports)
+        return IPythonRunCellObservation(code=action.code, content=content)
+
+    ran = await code.execute(run)
+    assert isinstance(ran, RunCodeObservation)
+    assert "STATIC CHECKS:" in ran.content
+    assert printed_by(ran) == "19.0\n\n20.0"
 
 
 async def test_a_small_model_is_asked_once_for_the_result_in_its_answer() -> None:

@@ -12,6 +12,7 @@ from handiwork.agents.base import Agent
 from handiwork.agents.interface import fields_text
 from handiwork.agents.micro.catalog import LONGEST, read_catalog
 from handiwork.agents.micro.definition import MicroFileError
+from handiwork.agents.planner import PlannerAgent
 from handiwork.agents.registry import AgentNotFoundError, descriptions, find
 
 HUB = {
@@ -55,6 +56,15 @@ def test_the_users_folder_wins_over_packages(user: Path) -> None:
     assert listed["Greeter"].about == "of micro"
     assert listed["Greeter"].takes == "task: str = ''"
     assert listed["MathAgent"].package == ""
+
+
+def test_a_micro_agent_comes_before_one_in_python_only_by_its_exact_name(user: Path) -> None:
+    agent_file(user, "planner")
+    assert find("planner").description == "of micro"
+    for name in ("PlannerAgent", "Planner", "planneragent"):
+        assert find(name) is PlannerAgent
+    listed = {agent.name: agent.about for agent in descriptions()}
+    assert (listed["planner"], listed["PlannerAgent"]) == ("of micro", PlannerAgent.description)
 
 
 def test_another_package(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

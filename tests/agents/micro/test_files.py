@@ -87,6 +87,11 @@ def test_a_trigger_is_a_whole_word(message: str, trigger: str) -> None:
     assert parse(FILE, KNOWLEDGE).trigger_in(message) == trigger
 
 
+def test_knowledge_as_openhands_publishes_it_names_an_agent() -> None:
+    micro = parse(FILE, "---\nname: github\nagent: CodeActAgent\ntriggers:\n- github\n- git\n---\nUse a token.\n")
+    assert (micro.name, micro.keys.triggers, micro.body) == ("github", ("github", "git"), "Use a token.")
+
+
 def test_knowledge_is_no_template() -> None:
     assert parse(FILE, KNOWLEDGE).body == "Use {{ branches }}."
 

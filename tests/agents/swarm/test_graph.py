@@ -166,6 +166,11 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         find(str(tmp_path / "none.json"))
 
 
+def test_an_agent_of_the_hub_may_be_named_with_hyphens() -> None:
+    swarm = build(("io", "swe-agent"), "references")
+    assert [(node.name, node.delegate) for node in swarm.nodes if node.delegate] == [("swe-agent 2/work", "swe-agent")]
+
+
 def test_the_default_swarm_hears_an_agent_that_changes_files() -> None:
     swarm = default_swarm().most_probable()
     (node,) = (node for node in swarm.nodes if node.operation == "delegate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,13 @@ from handiwork.agents.swe_agent.install import (
 from handiwork.agents.swe_agent.parsers import TEXT_FORM
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Event
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.events.observation import (
+    AgentStateChangedObservation,
+    CmdOutputObservation,
+    ErrorObservation,
+    UserRejectObservation,
+)
+from handiwork.events.record import ApprovalEvent
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Completion, Message
 from tests.agents.states import check_golden, reply, shown, state_of, task
@@ -149,6 +156,41 @@ def test_a_patch_that_a_limit_kept_from_being_read_is_read_once_more() -> None:
     end = at_limit(*unread, action, PatchObservation(content="+x\n"))
     assert isinstance(end, AgentFinishAction)
     assert (end.outputs["patch"], end.outputs["exit_status"]) == ("+x\n", "submitted")
+
+
+@pytest.mark.parametrize(
+    ("allowed_at", "ended_at", "is_over"),
+    [
+        pytest.param(9_000, 9_001, False, id="allowed late"),
+        pytest.param(9_000, 10_801, True, id="allowed late and slow"),
+        pytest.param(None, 9_000, False, id="refused late"),
+    ],
+)
+async def test_the_users_time_before_an_answer_is_no_execution_time(
+    allowed_at: int | None, ended_at: int, is_over: bool
+) -> None:
+    answered: list[tuple[int, Event]] = [
+        (ended_at, ApprovalEvent(action=4, allowed=False)),
+        (ended_at, UserRejectObservation(content="No.", cause=4)),
+    ]
+    if allowed_at is not None:
+        answered = [
+            (allowed_at, ApprovalEvent(action=4, allowed=True)),
+            (allowed_at, AgentStateChangedObservation(agent_state="running", reason="user", cause=4)),
+            (ended_at, CmdOutputObservation(command="make", exit_code=0, cause=4)),
+        ]
+    asks = AgentStateChangedObservation(agent_state="awaiting_user_confirmation", reason="user", cause=4)
+    events: list[tuple[int, Event]] = [
+        *((0, event) for event in (task(), reply("```\nmake\n```"), CmdRunAction(command="make", completion=3), asks)),
+        *answered,
+    ]
+    state: State[SWENotes] = State(data=SWENotes(folder="/tools"))
+    for number, (seconds, event) in enumerate(events, start=2):
+        state.apply(event.with_fields(id=number, timestamp=datetime.fromtimestamp(seconds, UTC)))
+    agent = SWEAgent(ScriptedLLM([]))  # type: ignore[arg-type]
+    agent.reset()
+    step = await agent.step(state)  # the patch at the end, or else first the commands for a new shell
+    assert (isinstance(step, PatchAction) and "exit_total_execution_time" in step.status) == is_over
 
 
 def test_a_command_that_was_cut_is_not_run() -> None:

@@ -49,6 +49,8 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
     """
     if training.out.suffix != ".json":
         raise SettingsError(f"{training.out}: the name of a swarm's file ends with .json")
+    if not training.agents:
+        raise SettingsError("--agents names no agent")
     if training.out.exists():
         swarm = load(training.out)
         say(f"continuing the swarm in {training.out}: it has had {len(swarm.training.iterations)} iterations")
