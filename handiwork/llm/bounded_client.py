@@ -72,7 +72,7 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
         *lines, last = piece.split(b"\n")
         for line in lines:
             buffer += line
-            if buffer.startswith(b"data:"):
+            if buffer.startswith((b"data:", b"{")):
                 yield buffer.decode(errors="replace").removesuffix("\r")
             buffer.clear()
         buffer += last

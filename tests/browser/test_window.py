@@ -39,6 +39,8 @@ async def test_going_back_in_a_frame_or_to_the_same_address(browsing: Browsing) 
     [
         ("127.0.0.1:8000/moved", "Shop"),
         ("localhost:8001/tables.html", "Tables"),
+        ("localhost:8000#/x", "Shop"),
+        ("localhost:8000?page=2", "Shop"),
         ("data:text/html,<title>Given</title>", "Given"),
         ("about:blank", ""),
     ],

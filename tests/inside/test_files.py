@@ -116,6 +116,16 @@ async def test_an_edit_answers_with_a_diff(client: Client) -> None:
     ]
 
 
+async def test_an_edit_writes_no_letters_of_utf_8_into_a_file_in_another_encoding(client: Client) -> None:
+    before = "caf\u00e9 = 1\nprice = 2\n".encode("latin-1")
+    (client.workspace / "f").write_bytes(before)
+    refused = await client.execute("FileEditAction", path="f", old="price", new="pr\u00e9")
+    assert refused["error_id"] == "not_text"
+    assert (client.workspace / "f").read_bytes() == before
+    await client.execute("FileEditAction", path="f", old="price = 2", new="price = 3")
+    assert (client.workspace / "f").read_bytes() == before.replace(b"2", b"3")
+
+
 async def test_texts_with_line_feeds_edit_a_file_with_cr_lf(client: Client) -> None:
     (client.workspace / "f").write_bytes(b"a\r\nb\r\nc\r\n")
     await client.execute("FileEditAction", path="f", old="a\nb\n", new="a\nx\ny\n")

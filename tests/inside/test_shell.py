@@ -108,6 +108,26 @@ async def test_a_python_prompt_can_be_talked_to(client: Client) -> None:
     assert (await client.type("exit()"))["exit_code"] == 0
 
 
+KEYS_READ = """python3 -c '
+import os, sys, termios, tty
+before = termios.tcgetattr(0)
+{mode}
+print("ready", flush=True)
+keys = os.read(0, 9)
+while keys[-1:] not in (b"\\r", b"\\n"):
+    keys += os.read(0, 9)
+termios.tcsetattr(0, termios.TCSANOW, before)
+print(keys)'
+"""
+
+
+@pytest.mark.parametrize(("mode", "keys"), [("tty.setraw(0)", r"b'ab\r'"), ("", r"b'ab\n'")], ids=["raw", "lines"])
+async def test_the_input_ends_with_the_enter_key(client: Client, mode: str, keys: str) -> None:
+    asked = await client.run(KEYS_READ.format(mode=mode), timeout=20)
+    assert (asked["status"], asked["content"]) == ("input", "ready\n")
+    assert (await client.type("ab"))["content"] == f"{keys}\n"
+
+
 async def test_input_that_nobody_read_is_no_command(client: Client) -> None:
     assert (await client.run("read X; sleep 0.2"))["status"] == "input"
     assert (await client.type("first\necho SECOND"))["status"] == "done"

@@ -12,6 +12,7 @@ from handiwork.llm.create import create
 from handiwork.llm.errors import AuthenticationError, LLMError
 from handiwork.llm.openai_compatible.model import ChatLLM
 from handiwork.llm.pydantic_ai.model import ProviderLLM
+from handiwork.llm.retry import Patience
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import LLM, Message
 from tests.llm.standin import StandIn
@@ -56,6 +57,23 @@ def test_a_name_that_means_nothing_says_so_in_one_line(name: str, words: str) ->
 def test_a_base_url_that_is_none_says_so() -> None:
     with pytest.raises(LLMError, match="must begin with http"):
         create("any", base_url="localhost:8000")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_server_on_this_machine_is_reached_past_a_proxy(
+    server: StandIn, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    server.replies = [Reply(content="hello")]
+    address = server.base_url.replace("127.0.0.1", host)
+    llm = create("any", base_url=address, patience=Patience(attempts=1))
+    try:
+        assert (await llm.complete(ASK)).content == "hello"
+    finally:
+        await llm.close()
 
 
 @pytest.mark.parametrize("name", ["any", "openai:any", "anthropic:any"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -21,9 +22,16 @@ from handiwork.llm.errors import (
     RequestRejectedError,
     TemplateError,
 )
-from handiwork.llm.retry import LONGEST_PAUSE, Patience, pause_before, retry_after_seconds
+from handiwork.llm.retry import (
+    LONGEST_PAUSE,
+    RATE_FACTOR,
+    Patience,
+    pause_before,
+    retry_after_seconds,
+    with_retries,
+)
 from handiwork.llm.scripted.script import Reply
-from handiwork.llm.types import LLM, Message, ToolCall
+from handiwork.llm.types import LLM, Completion, Message, ToolCall
 from tests.llm.standin import Json, Refusal, StandIn, Stream, chunk, text
 
 ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
@@ -47,6 +55,7 @@ PASSING: dict[str, tuple[Refusal | Stream, str]] = {
     "another shape": (Stream([{"choices": [["x"]]}]), "another shape"),
     "a page instead of a stream": (Refusal(200, "<html>Log in</html>"), "cut before its end"),
     "empty answer": (Stream(text("")), "empty answer"),
+    "an error instead of a stream": (Refusal(200, {"error": "Unexpected endpoint or method."}), "Unexpected endpoint"),
     "error in the stream": (Stream([chunk({"content": "a"}), said("upstream died")]), "upstream died"),
     "rate limit in the stream": (Stream([said("busy", code=429)]), r"limits the rate \(HTTP 429\): busy"),
 }
@@ -195,6 +204,18 @@ async def test_a_finish_reason_without_done_is_an_end(server: StandIn, chat: Mak
     assert (await chat().complete(ASK)).content == "all"
 
 
+@pytest.mark.parametrize("form", ["{}", "{}\n"], ids=["bare", "with a line feed"])
+async def test_a_server_that_does_not_stream_answers_whole(server: StandIn, chat: Make, form: str) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "one\ntwo", "tool_calls": [call]}
+    whole = {"model": "standin-1", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    usage = {"prompt_tokens": 10, "completion_tokens": 4}
+    server.planned.append(Refusal(200, form.format(json.dumps({**whole, "usage": usage}))))
+    completion = await chat().complete(ASK)
+    assert (completion.content, completion.tool_calls) == ("one\ntwo", (ToolCall("a", "run", "{}"),))
+    assert (completion.usage.input, completion.usage.output, completion.failed_attempts) == (10, 4, ())
+
+
 async def test_silence_is_a_fault(server: StandIn, chat: Make) -> None:
     server.planned.append(Stream(text("ha", finish=None), end="hang"))
     server.replies = [Reply(content="fine")]
@@ -252,3 +273,32 @@ def test_pauses_grow_with_jitter_up_to_a_bound() -> None:
     patience = Patience(pause=1.0)
     for attempt, full in ((2, 1.0), (3, 2.0), (4, 4.0), (20, LONGEST_PAUSE)):
         assert full / 2 <= pause_before(attempt, patience, None) <= full
+
+
+@pytest.mark.parametrize(
+    ("error", "shortest", "longest"),
+    [
+        (ProviderError("oops"), 0.5, 1.0),
+        (RateLimitError("busy"), RATE_FACTOR / 2, RATE_FACTOR),
+        (RateLimitError("busy", retry_after=7.0), 7.0, 7.0),
+    ],
+    ids=["server error", "rate limit", "rate limit with Retry-After"],
+)
+async def test_the_pause_after_a_rate_limit_is_longer_unless_the_provider_names_it(
+    error: ProviderError | RateLimitError, shortest: float, longest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    outcomes = iter([error, Completion("fine")])
+
+    async def attempt() -> Completion:
+        outcome = next(outcomes)
+        if isinstance(outcome, LLMError):
+            raise outcome
+        return outcome
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    assert (await with_retries(Patience(pause=1.0), attempt)).content == "fine"
+    assert [shortest <= pause <= longest for pause in pauses] == [True], pauses

@@ -161,6 +161,16 @@ async def test_reasoning_is_sent_with_every_answer_where_a_server_demands_it(ser
     assert after == ["I think.", " "]
 
 
+async def test_stream_options_that_a_server_does_not_know_are_left_out_from_then_on(
+    server: StandIn, chat: Make
+) -> None:
+    server.planned += [refused("Unrecognized request argument supplied: stream_options")]
+    server.planned += [Stream(text("done")), Stream(text("again"))]
+    llm = chat()
+    assert [(await llm.complete([ASK])).content for _ in range(2)] == ["done", "again"]
+    assert ["stream_options" in request for request in server.requests] == [True, False, False]
+
+
 async def test_a_demand_that_is_met_and_refused_again_is_an_error(server: StandIn, chat: Make) -> None:
     server.planned += [refused("reasoning_content is missing")] * 3
     with pytest.raises(RequestRejectedError):
@@ -206,6 +216,19 @@ async def test_the_window_of_a_model_that_a_request_has_loaded_is_found(
     server.planned += [Stream(text("one")), Stream(text("two"))]
     await llm.complete([ASK])
     server.pages[path] = page
+    await llm.complete([ASK])
+    assert llm.capabilities.window == 4096
+
+
+async def test_lm_studio_may_load_a_model_with_a_smaller_window_than_its_largest(server: StandIn, chat: Make) -> None:
+    entry = {"id": "qwen", "state": "not-loaded", "max_context_length": 131_072}
+    server.pages["/api/v0/models"] = {"data": [entry]}
+    llm = chat("qwen")
+    await llm.open()
+    assert llm.capabilities.window is None
+    server.planned += [Stream(text("one")), Stream(text("two"))]
+    await llm.complete([ASK])
+    server.pages["/api/v0/models"] = {"data": [{**entry, "state": "loaded", "loaded_context_length": 4096}]}
     await llm.complete([ASK])
     assert llm.capabilities.window == 4096
 

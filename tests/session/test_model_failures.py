@@ -21,6 +21,7 @@ from handiwork.llm.create import create
 from handiwork.llm.retry import Patience
 from handiwork.llm.scripted.script import Reply
 from handiwork.log.eventlog import EventLog
+from handiwork.session.open import create as create_session
 from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, TextDelta
 from tests.llm.standin import Json, Refusal, StandIn, Stream, answer, chunk, serving, text
@@ -127,6 +128,21 @@ async def test_what_lasts_stops_the_session_which_goes_on_later(served: Served) 
         message = None
     await session.close()
     await served.check(await (await served.session(finish())).run())
+
+
+async def test_a_key_that_was_refused_may_be_replaced_while_the_session_is_open(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, server = served.bench, served.server
+    config = bench.config(base_url=server.base_url).model_copy(update={"model": "standin-1"})
+    monkeypatch.setenv("HANDIWORK_API_KEY", "old")
+    session = await create_session(bench.store, bench.store.folder, config, bench.watched.append, "a test")
+    served.plan(Refusal(401, said("bad key")), finish())
+    async with session.hold_lease():
+        assert (await session.run("go")).agent_state == "error"
+        monkeypatch.setenv("HANDIWORK_API_KEY", "new")
+        assert (await session.run()).agent_state == "finished"
+    assert server.keys == ["Bearer old", "Bearer new"]
 
 
 def with_one_id() -> Stream:

@@ -14,6 +14,7 @@ from handiwork.events.action import (
     FileEditAction,
     FileWriteAction,
     IPythonRunCellAction,
+    JobAction,
     MessageAction,
 )
 from handiwork.events.base import Action, Observation, Part
@@ -24,6 +25,7 @@ from handiwork.events.observation import (
     FileEditObservation,
     FileWriteObservation,
     IPythonRunCellObservation,
+    JobObservation,
     PlanObservation,
 )
 from handiwork.session.policies.repetition import RECENT, WINDOW, Pair, Repetition, find_loop
@@ -46,6 +48,14 @@ def ran(command: str, output: str = "", exit_code: int | None = 0, thought: str 
 
 def waited(output: str = "") -> Pair:
     return CmdRunAction(command=""), CmdOutputObservation(command="", content=output, exit_code=None, status="running")
+
+
+def waited_for_cell() -> Pair:
+    return IPythonRunCellAction(code=""), IPythonRunCellObservation(code="", content="", status="running")
+
+
+def read_job() -> Pair:
+    return JobAction(operation="read", job="1"), JobObservation(operation="read", job="1", content="", status="running")
 
 
 def failed(action: Action, why: str = "There is no such file.") -> Pair:
@@ -301,6 +311,18 @@ class TestWaiting:
         loop = find_loop(history(ran("make", "cc a.c\n", None), *[waited()] * 10))
         assert loop is not None
         assert (loop.first, loop.rule, loop.times) == (3, "waiting", 10)
+
+    @pytest.mark.parametrize("pair", [waited_for_cell(), read_job()], ids=["cell", "job"])
+    def test_waiting_for_a_silent_cell_or_job_counts_like_it(self, pair: Pair) -> None:
+        assert find_loop(history(*[pair] * 9)) is None
+        loop = find_loop(history(*[pair] * 10))
+        assert loop is not None
+        assert (loop.rule, loop.times) == ("waiting", 10)
+
+    def test_sleeping_between_reads_of_a_running_job_is_waiting(self) -> None:
+        turn = [ran("sleep 30"), read_job()]
+        assert find_loop(history(*turn * 5)) is None
+        assert find_loop(history(*turn * 6)) is not None
 
     def test_waiting_that_brings_output_never_counts(self) -> None:
         assert find_loop(history(*[waited(".")] * WINDOW)) is None

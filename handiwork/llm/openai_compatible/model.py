@@ -131,10 +131,9 @@ class ChatLLM:
         body: dict[str, Any] = {
             "model": self._model,
             "stream": True,
+            **({"stream_options": {"include_usage": True}} if self._takes_stream_options else {}),
             **self._extra,
         }
-        if self._takes_stream_options:
-            body["stream_options"] = {"include_usage": True}
         if tools:
             body["tools"] = [tool_form(tool) for tool in tools]
         if isinstance(form, Grammar):
