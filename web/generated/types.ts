@@ -1847,9 +1847,9 @@ export interface WorkspaceOverviewAction extends Action {
   text: string;
 }
 /**
- * ``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all.
+ * ``content`` has the first names, and texts; ``paths`` are the ``files`` by name.
  *
- * ``shown`` are those whose text it has, ``programs`` the installed ones of PROGRAMS.
+ * ``shown`` are those whose text it has, or that are empty; ``programs`` the installed ones of PROGRAMS.
  */
 export interface WorkspaceOverviewObservation extends Observation {
   type: "WorkspaceOverviewObservation";
