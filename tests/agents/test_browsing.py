@@ -114,6 +114,13 @@ class TestBeginning:
         assert isinstance(action, BrowseURLAction)
         assert action.url == "file:///home/me/project/site/form.html"
 
+    async def test_a_delegate_opens_that_of_its_task_at_once(self) -> None:
+        state = state_of(task("What does https://other.example/ say?"))
+        state.delegate_level = 1
+        action = await next_of(state)
+        assert isinstance(action, BrowseURLAction)
+        assert action.url == "https://other.example/"
+
     async def test_a_page_that_is_open_stays_open(self) -> None:
         state = state_of(task("Set my website to https://other.example/."), *saw("noop(0)"))
         assert isinstance(await next_of(state, call("finish", message="It is set.")), AgentFinishAction)

@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 from pydantic import JsonValue
 
-from handiwork.agents.browsing import BrowsingAgent
+from handiwork.agents.browsing import LOOK, BrowsingAgent
 from handiwork.agents.browsing.toolset import TOOLS
 from handiwork.events.action import BrowseInteractiveAction, BrowseURLAction, FileWriteAction
 from handiwork.events.base import Action, Observation
@@ -117,15 +117,18 @@ async def session_of(
         path="pages/scenario.html", content=f"<!doctype html><title>{scenario.name}</title>{scenario.page}"
     )
     await browsing.sandbox.execute(page)
+    await browsing.do("goto('about:blank')")  # a page that is open would stay open
     llm = ChoosingLLM(scenario.choices, capabilities)
     sandbox = LentSandbox(browsing.sandbox)
     return await bench.session([], agent=BrowsingAgent, sandbox=sandbox, llm=llm, **options), llm
 
 
 def check(scenario: Scenario, bench: Bench, llm: ChoosingLLM) -> None:
-    """The log's acts in the browser are the page's opening and the model's choices."""
+    """The log's acts in the browser are a look, the page's opening and the model's choices."""
     assert [name for name, _ in llm.chosen] == [name for name, _ in scenario.choices]
-    opening, *acts = [e for e in bench.events if isinstance(e, BrowseURLAction | BrowseInteractiveAction)]
+    look, opening, *acts = [e for e in bench.events if isinstance(e, BrowseURLAction | BrowseInteractiveAction)]
+    assert isinstance(look, BrowseInteractiveAction)
+    assert look.browser_actions == LOOK
     assert isinstance(opening, BrowseURLAction)
     assert opening.url.endswith("/pages/scenario.html")
     makers = {tool.name: tool.make for tool in TOOLS}

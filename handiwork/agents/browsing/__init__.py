@@ -54,7 +54,7 @@ _AROUND = "\"'`()<>[]{},;:!?"
 
 
 class BrowsingInputs(BaseModel):
-    """The inputs of a delegation: ``url`` is the first page; if empty, the open one, or else that in ``task``."""
+    """The inputs of a delegation: ``url`` is the first page; if empty, that in ``task``, or else the open one."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,8 +71,8 @@ class BrowsingOutputs(BaseModel):
 class BrowsingAgent(Agent):
     """Works in the browser by its accessibility tree: the model chooses every act, in any protocol.
 
-    It looks at the open page first; if none is open, it opens an address in the task. It finishes with the output
-    "message", or rejects with "reason".
+    It opens an address in the task first, or else looks at the open page; a page that was open before a task of the
+    user stays open. It finishes with the output "message", or rejects with "reason".
     """
 
     description = "Works in the web browser: reads pages, fills in forms, finds answers."
@@ -142,15 +142,19 @@ class BrowsingAgent(Agent):
         return self._first_page(state)
 
     def _first_page(self, state: State) -> Action | None:
-        """Return the action that opens a page, or looks at the open one; None once there is one."""
+        """Return the action that opens a page, or looks at the open one; None once there is one.
+
+        A page that was open before the session's task stays open; a delegate opens the address of its own task.
+        """
         acts = sum(isinstance(action, BrowseURLAction | BrowseInteractiveAction) for action, _ in state.history)
+        address = address_in(state.task, state.workspace)
         if acts == 0:
-            url = state.inputs_as(BrowsingInputs).url
+            url = state.inputs_as(BrowsingInputs).url or (address if state.delegate_level else "")
             look = BrowseInteractiveAction(browser_actions=LOOK, marks=self.pictures)
             return BrowseURLAction(url=url, marks=self.pictures) if url else look
         page = newest_page(state)
-        if acts == 1 and page is not None and page.url == BLANK and (url := address_in(state.task, state.workspace)):
-            return BrowseURLAction(url=url, marks=self.pictures)
+        if acts == 1 and address and page is not None and page.url == BLANK:
+            return BrowseURLAction(url=address, marks=self.pictures)
         return None
 
 
