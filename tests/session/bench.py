@@ -12,6 +12,7 @@ from handiwork.agents.base import Agent
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.events.base import Event
 from handiwork.events.record import Confirmation, Limits, ProtocolName
+from handiwork.llm.errors import LLMError
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import LLM, Capabilities
@@ -83,6 +84,8 @@ class Bench:
         return session
 
     def _llm_of(self, model: str, base_url: str | None) -> ScriptedLLM:
+        if model not in self.models:
+            raise LLMError(f"there is no model {model}")
         return self.models[model]
 
     async def until(self, seen: type) -> None:

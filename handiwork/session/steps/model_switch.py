@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from handiwork.agents.totals import Totals
 from handiwork.events.record import ProtocolName
+from handiwork.llm.errors import LLMError
 from handiwork.llm.types import LLM, Capabilities, with_protocol
 from handiwork.session.policies.rate_limit import RateLimit
 
@@ -60,11 +61,17 @@ class Models:
             if key not in self._by_name:
                 self._by_name[key] = self._make(*key)
             return self._by_name[key]
-        is_other = self._refused or (totals.model, totals.base_url) != (self._llm.name, self._base_url)
-        if totals.model and is_other and self._make is not None:
-            llm = self._make(totals.model, totals.base_url)
+        is_other = (totals.model, totals.base_url) != (self._llm.name, self._base_url)
+        if totals.model and (is_other or self._refused) and self._make is not None:
+            self._refused = False
+            try:
+                llm = self._make(totals.model, totals.base_url)
+            except LLMError:
+                if is_other:
+                    raise
+                return self._llm  # a program's own model cannot be created by its name
             self._used.append(self._llm)
-            self._llm, self._base_url, self._refused = llm, totals.base_url, False
+            self._llm, self._base_url = llm, totals.base_url
         return self._llm
 
     def renew(self) -> None:
