@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.observation import CmdOutputObservation, IPythonRunCellObservation, MCPCallObservation
@@ -15,12 +17,11 @@ SHORT, LONG = 200, 4_000
 """Maximum length in characters of an observation that a collapse leaves unchanged, and of a later message of the user
 that notes leave in place."""
 
-
 SENT_BACK = "The user's hook {hook!r} does not let you finish yet ({outcome})."
 """The first line of the message by which a hook sends an agent back from its finish."""
 
 
-def is_sent_back(action: Action) -> bool:
+def is_sent_back(action: Action) -> TypeGuard[MessageAction]:
     """Return whether the action is the message of a hook that does not let the agent finish."""
     start = SENT_BACK.partition("{")[0]
     return isinstance(action, MessageAction) and action.source == "environment" and action.content.startswith(start)

@@ -108,20 +108,20 @@ class Totals:
     """A fold over the log, like State, of the data that all subtasks share.
 
     ``time`` is seconds of running, ``cost`` and ``last_cost`` (of the newest priced completion) USD; ``unpriced``
-    counts the completions of unknown cost, and ``cost_sources`` lists the sources of costs. ``asked`` lists the ids
-    of actions that wait for the user's approval, ``approvals`` holds the answers to actions that have not started,
-    ``allowed`` the times at which approved actions started, and ``rules`` the rules from answers and those kept for
-    the project. ``network`` lists the hosts that the sandbox may reach, ``once`` those of them that are allowed
+    counts the completions of unknown cost, and ``cost_sources`` lists the sources of costs. ``asked`` lists the ids of
+    actions that wait for the user's approval, ``approvals`` holds the answers to actions that have not started,
+    ``approval_times`` the times at which approved actions started, and ``rules`` the rules from answers and those kept
+    for the project. ``network`` lists the hosts that the sandbox may reach, ``once`` those of them that are allowed
     once, with whether the sandbox has reached them; ``refused`` holds the newest refusals that the user could have
     allowed, by host. ``unasked`` is True once an action ran without a question to the user about network access.
-    ``plan_mode`` is None until it was first set. Actions with an id below ``interrupted`` that have not begun will
-    not run. ``jobs`` holds the commands not known to have ended, by subtask and job handle ("" for the shell's own
-    command). ``outputs`` lists the blobs of outputs too large for their observations. ``mcp`` holds the newest
-    "ready" event, or else the newest event, of each MCP server. ``throttled`` holds the subtasks whose call waits
-    for a rate limit; ``at_limit`` is True while a limit pauses the session. ``snapshots`` counts those taken;
-    ``last_change`` is the id of the newest one that has changed files, the first left aside. ``context`` holds the
-    conventions in the prompts by path, and ``withheld`` the paths of those that are not. ``skills`` are the lines
-    that document the user's own skills. ``hooks`` are the user's hooks that have run.
+    ``plan_mode`` is None until it was first set. Actions with an id below ``interrupted`` that have not begun will not
+    run. ``jobs`` holds the commands not known to have ended, by subtask and job handle ("" for the shell's own
+    command). ``outputs`` lists the blobs of outputs too large for their observations. ``mcp`` holds the newest "ready"
+    event, or else the newest event, of each MCP server. ``throttled`` holds the subtasks whose call waits for a rate
+    limit; ``at_limit`` is True while a limit pauses the session. ``snapshots`` counts those taken; ``last_change`` is
+    the id of the newest one that has changed files, the first left aside. ``context`` holds the conventions in the
+    prompts by path, and ``withheld`` the paths of those that are not. ``skills`` are the lines that document the user's
+    own skills. ``hooks`` are the user's hooks that have run.
     """
 
     model: str = ""
@@ -142,7 +142,7 @@ class Totals:
     time: float = 0.0
     asked: list[int] = field(default_factory=list[int])
     approvals: dict[int, ApprovalEvent] = field(default_factory=dict[int, ApprovalEvent])
-    allowed: dict[int, datetime] = field(default_factory=dict[int, datetime])
+    approval_times: dict[int, datetime] = field(default_factory=dict[int, datetime])
     rules: list[str] = field(default_factory=list[str])
     network: list[str] = field(default_factory=list[str])
     once: dict[str, bool] = field(default_factory=dict[str, bool])
@@ -213,7 +213,7 @@ class Totals:
                 self.asked.append(action)
             case AgentStateChangedObservation(agent_state="running", cause=int(action)):
                 if self.approvals.pop(action, None) is not None:  # the action starts
-                    self.allowed[action] = event.timestamp
+                    self.approval_times[action] = event.timestamp
             case Observation(cause=int(action)):
                 self._close(event, action)
             case Action(source="agent" | "environment") if event.runnable and not self._asks_about_network:

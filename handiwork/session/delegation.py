@@ -177,9 +177,13 @@ class Delegation:
 
 
 def _exports(root: State) -> list[str]:
-    """Return the commands that set the environment of a devcontainer.json, which the shell of a child lacks."""
+    """Return the commands that set the environment of a devcontainer.json, which the shell of a child lacks.
+
+    Each process of the session has run them again.
+    """
     runs = ((a.command, o) for a, o in root.history if isinstance(a, CmdRunAction) and a.source == "environment")
-    return [line for line, o in runs if line.startswith("export ") and isinstance(o, CmdOutputObservation)]
+    ran = (line for line, o in runs if line.startswith("export ") and isinstance(o, CmdOutputObservation))
+    return list(dict.fromkeys(ran))
 
 
 def _use_memory(

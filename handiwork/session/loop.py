@@ -22,7 +22,7 @@ from handiwork.session.policies.condense import CannotCondenseError, Condenser
 from handiwork.session.policies.repetition import RETRY_TEMPERATURE, find_loop
 from handiwork.session.steps.agent_runner import AgentRunner
 from handiwork.session.steps.executor import Executor
-from handiwork.session.steps.journal import Journal
+from handiwork.session.steps.journal import Journal, ReaderGoneError
 from handiwork.session.steps.live import OutputDelta
 from handiwork.session.steps.model_switch import Models
 from handiwork.session.steps.pending import Over, abandoned_actions, ends, never, not_run, waits_for_user
@@ -98,7 +98,7 @@ class Loop:
                 await self.journal.change("error", "sandbox", str(error))
             except ExtraDataError as error:
                 await self.journal.change("error", "agent", str(error))
-            except (LogError, BrokenPipeError):  # the log failed, or the reader of the output has gone
+            except (LogError, ReaderGoneError):
                 raise
             except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
                 await self._fail("error", "agent", f"{self._runner.name} raised {type(error).__name__}: {error}")

@@ -206,7 +206,9 @@ async def test_a_budget_that_was_spent_on_prompts_is_not_spent_again(
         code = await asyncio.to_thread(train, request, {**flags, "max_iterations": None}, training)
         assert code is Exit.LIMIT
         assert "has spent 1.00 USD, and its --max-cost allows no" in capsys.readouterr().err
-        assert load(training.out).training.improving == pytest.approx(1.0)  # two rollouts, two critiques, one rewriting
+        assert load(training.out).training.prompt_cost == pytest.approx(
+            1.0
+        )  # two rollouts, two critiques, one rewriting
 
 
 class Shouting(swarm_family.Letters):

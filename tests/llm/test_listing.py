@@ -143,15 +143,14 @@ async def test_a_key_that_is_refused_and_a_list_that_is_none_are_told(url: str) 
     assert (asked.refused, asked.problem) == (True, "the server asks for a key")
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("/too-long", "sent more than 4 MB"),
-        ("/dripping", "TimeoutError"),
-        ("/compressed", "sent a compressed answer"),
-        ("/deep", "nested too deeply"),
-    ],
-)
+HOSTILE_ANSWERS = [
+    ("/too-long", "sent more than 4 MB"),
+    ("/dripping", "TimeoutError"),
+    ("/compressed", "sent a compressed answer"),
+]
+
+
+@pytest.mark.parametrize(("path", "reason"), [*HOSTILE_ANSWERS, ("/deep", "nested too deeply")])
 async def test_a_list_without_end_or_measure_is_told_and_not_read(
     path: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,14 +161,7 @@ async def test_a_list_without_end_or_measure_is_told_and_not_read(
     assert reason in listing.problem
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("/too-long", "sent more than 4 MB"),
-        ("/dripping", "TimeoutError"),
-        ("/compressed", "sent a compressed answer"),
-    ],
-)
+@pytest.mark.parametrize(("path", "reason"), HOSTILE_ANSWERS)
 async def test_a_key_is_untested_if_the_answer_has_no_end_or_measure(
     path: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from handiwork.agents.state import State
 from handiwork.events.base import Event
 from handiwork.events.record import HookEvent
@@ -19,6 +21,15 @@ from handiwork.session.config import SessionConfig
 from handiwork.session.open import create
 from handiwork.session.session import Session
 from handiwork.settings import load_hooks
+
+
+@asynccontextmanager
+async def hook_bench(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HookBench]:
+    """Yield a bench in the folder, which is the user's home too."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("HOME", str(folder))
+    async with Store.open(folder / "data") as store:
+        yield HookBench(folder, store)
 
 
 class HookBench:

@@ -21,13 +21,12 @@ from handiwork.events.observation import (
 from handiwork.events.record import UnusedHooks
 from handiwork.hooks import Hook
 from handiwork.llm.scripted.script import Reply
-from handiwork.log.store import Store
 from handiwork.session.hooks.command import OUTPUT_LIMIT, run_hook
 from handiwork.session.open import reopen
 from handiwork.session.steps.interrupt import Interrupt
 from handiwork.session.user_events import actions_to_approve, approval
 from tests.session.bench import bash, call, calls, finish
-from tests.session.hook_bench import HookBench
+from tests.session.hook_bench import HookBench, hook_bench
 
 pytestmark = pytest.mark.slow
 
@@ -36,10 +35,8 @@ E = TypeVar("E", bound=Event)
 
 @pytest.fixture
 async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HookBench]:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    async with Store.open(tmp_path / "data") as store:
-        yield HookBench(tmp_path, store)
+    async with hook_bench(tmp_path, monkeypatch) as one:
+        yield one
 
 
 def of(events: list[Event], kind: type[E]) -> list[E]:

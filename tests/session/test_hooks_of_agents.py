@@ -18,9 +18,8 @@ from handiwork.events.action import (
     CmdRunAction,
 )
 from handiwork.llm.types import Capabilities
-from handiwork.log.store import Store
 from tests.session.bench import call, finish
-from tests.session.hook_bench import HookBench
+from tests.session.hook_bench import HookBench, hook_bench
 
 pytestmark = pytest.mark.slow
 
@@ -29,10 +28,8 @@ SEES = Capabilities(vision=True)
 
 @pytest.fixture
 async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HookBench]:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    async with Store.open(tmp_path / "data") as store:
-        yield HookBench(tmp_path, store)
+    async with hook_bench(tmp_path, monkeypatch) as one:
+        yield one
 
 
 def gate(bench: HookBench, refusal: str = "echo 'no tests'; exit 1") -> None:

@@ -40,7 +40,7 @@ class DelegatorAgent(Agent):
             return _failure(action, observation)
         found = {"summary": _summary(steps, STUDY)}
         newest = state.history[-1][0]
-        if isinstance(newest, MessageAction) and is_sent_back(newest):
+        if is_sent_back(newest):
             return AgentDelegateAction(agent=CODE, inputs={**task, **found, "objections": newest.content})
         if action.agent == STUDY:
             return AgentDelegateAction(agent=CODE, inputs={**task, **found})

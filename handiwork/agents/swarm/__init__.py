@@ -140,7 +140,7 @@ def _task(state: State[SwarmNotes]) -> str:
     for action, _ in state.history:
         if isinstance(action, MessageAction) and action.source == "user":
             said.append(action.content if said else state.inputs_as(SwarmInputs).task)
-        elif isinstance(action, MessageAction) and is_sent_back(action):
+        elif is_sent_back(action):
             said.append(action.content)
         elif isinstance(action, AgentFinishAction):
             said.append(f"You answered:\n\n{action.outputs['message']}")

@@ -90,14 +90,14 @@ class Training(Model):
     """The progress of a swarm's training: the optimiser resumes from it, and the learning curve shows it.
 
     ``baseline`` is the moving average of scores; ``momentum`` and ``variance`` are Adam's moments, one an edge.
-    ``improving`` is the cost of the work on prompts so far, in USD.
+    ``prompt_cost`` is the cost of the work on prompts so far, in USD.
     """
 
     iterations: tuple[TrainingIteration, ...] = ()
     baseline: float | None = None
     momentum: tuple[float, ...] = ()
     variance: tuple[float, ...] = ()
-    improving: float = 0.0
+    prompt_cost: float = 0.0
 
 
 class Swarm(Model):

@@ -81,7 +81,7 @@ def learn(swarm: Swarm, samples: Sequence[Choices], scores: Sequence[float], cos
                 baseline=MEMORY * baseline + (1 - MEMORY) * mean,
                 momentum=tuple(momentum),
                 variance=tuple(variance),
-                improving=past.improving,
+                prompt_cost=past.prompt_cost,
             ),
         }
     )

@@ -201,7 +201,7 @@ class SWEAgent(Agent[SWENotes]):
             status = "exit_format"
         elif timeouts >= tools.max_consecutive_execution_timeouts:
             status = "exit_command_timeout"
-        elif sum(_seconds(step, state.totals.allowed) for step in steps) > tools.total_execution_timeout:
+        elif sum(_seconds(step, state.totals.approval_times) for step in steps) > tools.total_execution_timeout:
             status = "exit_total_execution_time"
         else:
             return None
@@ -324,11 +324,11 @@ def _is_challenge(action: Action) -> bool:
 
 def _last(state: State[SWENotes]) -> tuple[Action, Observation | None]:
     """Return the end of the history, without messages of the platform after it, unless a hook sends the agent back."""
-    for action, observation in reversed(state.history):
-        is_told = isinstance(action, MessageAction) and action.source == "environment"
-        if not is_told or is_sent_back(action):
-            return action, observation
-    raise IndexError("the history has no action")
+    return next(
+        pair
+        for pair in reversed(state.history)
+        if is_sent_back(pair[0]) or not (isinstance(pair[0], MessageAction) and pair[0].source == "environment")
+    )
 
 
 def _request(
@@ -366,11 +366,11 @@ def _has_failed(step: SWEStep) -> bool:
     return isinstance(step.observation, CmdOutputObservation) and step.observation.error
 
 
-def _seconds(step: SWEStep, allowed: Mapping[int, datetime]) -> float:
-    """Return how long the command ran; ``allowed`` has the times at which actions started after an approval."""
+def _seconds(step: SWEStep, approval_times: Mapping[int, datetime]) -> float:
+    """Return how long the command ran; ``approval_times`` is when actions started that waited for the user."""
     if not step.command or isinstance(step.observation, ErrorObservation | UserRejectObservation | None):
         return 0.0
-    return (step.observation.timestamp - allowed.get(step.action.id, step.action.timestamp)).total_seconds()
+    return (step.observation.timestamp - approval_times.get(step.action.id, step.action.timestamp)).total_seconds()
 
 
 def _is_busy(observation: Observation | None) -> bool:

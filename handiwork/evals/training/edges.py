@@ -117,7 +117,7 @@ async def train_edges(
     on the seed and the iteration, so a saved swarm resumes as if it had not stopped. Rollouts that were not measured do
     not count, and the cost of the saved iterations counts towards the cap. Raises RunStoppedError.
     """
-    rollouts.earlier = sum(iteration.cost for iteration in swarm.training.iterations) + swarm.training.improving
+    rollouts.earlier = sum(iteration.cost for iteration in swarm.training.iterations) + swarm.training.prompt_cost
     while (number := len(swarm.training.iterations)) < iterations:
         random = Random(f"{seed} iteration {number}")
         samples = [draw(swarm, random) for _ in range(batch)]

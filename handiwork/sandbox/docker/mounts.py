@@ -32,7 +32,6 @@ GIVER = "/run/handiwork.sock"
 _SEPARATORS = frozenset(':,\\"')
 """Characters that would end an option of an overlay, or need more escapes than Docker passes on."""
 
-
 _POINTS = (HOME, bundle.PREFIX, GIVER, "/tmp", "/var/tmp")
 """The mount points of every container besides the workspace."""
 
@@ -41,8 +40,8 @@ def volume_options(volumes: Sequence[str], paths: SandboxPaths, read_only: Seque
     """Return options that make the image's volumes read-only, like its other files.
 
     Docker's own are writable, and in no snapshot or limit. One that contains another mount, or lies in the workspace or
-    the home, stays Docker's own.
-    The new ones have names, since Docker refuses to mount a volume without a name read-only.
+    the home, stays Docker's own. The new ones have names, since Docker refuses to mount a volume without a name
+    read-only.
     """
     points = [*map(Path, _POINTS), paths.workspace, *read_only]
     options: list[str] = []

@@ -150,7 +150,7 @@ class Hooks:
         agent = journal.state.of(subtask).agent
         text = redactor.json(payload(hook, journal.log.id, workspace, agent, subtask, action, **facts))
         shown = asyncio.get_running_loop().call_later(
-            STATUS_AFTER, journal.watch, Status(f"running the hook {hook.title}")
+            STATUS_AFTER, journal.show, Status(f"running the hook {hook.title}")
         )
         try:
             result = await run_hook(hook, text, executor, journal.interrupt, redactor)

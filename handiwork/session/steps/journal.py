@@ -13,7 +13,12 @@ from handiwork.events.observation import AgentStateChangedObservation, StateReas
 from handiwork.log.eventlog import EventLog
 from handiwork.session.policies.knowledge import Knowledge
 from handiwork.session.steps.interrupt import Interrupt
-from handiwork.session.steps.live import Observer, OutputDelta, TextDelta
+from handiwork.session.steps.live import Observer, OutputDelta, Status, TextDelta
+
+
+class ReaderGoneError(BrokenPipeError):
+    """The program that reads what a session shows has closed the pipe; the log is whole, and the session can resume."""
+
 
 Companions = Callable[[Sequence[Event]], Awaitable[list[Event]]]
 """Returns the events that the log gets together with these."""
@@ -36,7 +41,7 @@ class Journal:
         self.state = State()
         self._companions, self._knowledge = companions, knowledge or Knowledge()
         self.interrupt, self.running = Interrupt(), asyncio.Event()
-        self.log, self.watch = log, watch
+        self.log, self._watch = log, watch
         self._folding = asyncio.Lock()
 
     async def append(self, *events: Event) -> list[Event]:
@@ -59,7 +64,7 @@ class Journal:
                 if event.id > self.state.last_id:
                     self.state.apply(event)
                     self._update_interrupt(event)
-                    self.watch(event)
+                    self.show(event)
             if self.state.agent_state == "running":
                 self.running.set()
             else:
@@ -74,13 +79,20 @@ class Journal:
 
         def show(text: str) -> None:
             if clear := pieces.feed(text):
-                self.watch(delta(clear))
+                self.show(delta(clear))
 
         try:
             yield show
         finally:
             if rest := pieces.end():
-                self.watch(delta(rest))
+                self.show(delta(rest))
+
+    def show(self, item: Event | TextDelta | OutputDelta | Status) -> None:
+        """Show the item to the session's observer. Raises ReaderGoneError."""
+        try:
+            self._watch(item)
+        except BrokenPipeError as error:
+            raise ReaderGoneError(*error.args) from error
 
     async def listen(self) -> None:
         """Fold other processes' events as they arrive."""

@@ -105,10 +105,10 @@ async def _train_edges(swarm: Swarm, rollouts: GraphRollouts, training: Training
 
 async def _improve(swarm: Swarm, rollouts: GraphRollouts, out: Path) -> None:
     """Improve the nodes' prompts, and save the swarm with the cost after each node and at the end."""
-    before = rollouts.spent - swarm.training.improving
+    before = rollouts.spent - swarm.training.prompt_cost
 
     def keep() -> None:
-        training = swarm.training.model_copy(update={"improving": rollouts.spent - before})
+        training = swarm.training.model_copy(update={"prompt_cost": rollouts.spent - before})
         save(swarm.model_copy(update={"training": training}), out)
 
     try:

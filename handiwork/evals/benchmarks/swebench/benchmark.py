@@ -176,7 +176,7 @@ def subject_of(instance: Instance) -> Subject:
 
 def _of_version(row: Mapping[str, Any], versions: Mapping[Any, Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the recipe of another instance of the repository's version, with the row's tests; {} without one."""
-    return recipes.for_tests(versions.get((row["repo"], row["version"]), {}), row["test_patch"])
+    return recipes.with_tests(versions.get((row["repo"], row["version"]), {}), row["test_patch"])
 
 
 def _instance(row: Mapping[str, Any], record: Mapping[str, Any], data: Path) -> Instance:

@@ -66,7 +66,7 @@ def read(record: Mapping[str, Any]) -> Recipe:
     )
 
 
-def for_tests(record: Mapping[str, Any], test_patch: str) -> Mapping[str, Any]:
+def with_tests(record: Mapping[str, Any], test_patch: str) -> Mapping[str, Any]:
     """Return a record of the same version with the tests of another instance, {} if it does not name its own."""
     own = " ".join(record.get("test_files", ()))
     if not own or not record["test_command"].endswith(f" {own}"):
