@@ -51,6 +51,13 @@ class AgentLLM(Protocol):
         """Return the model's Completion, or in an ``async def step`` an awaitable of it."""
         ...
 
+    def embed(self, texts: Sequence[str], model: str) -> Any:
+        """Return the embeddings of texts by the model ``model``, a list of vectors, or an awaitable of it.
+
+        A name without a provider is a model of the session's server.
+        """
+        ...
+
 
 class Agent(Generic[Data]):
     """Base class of agents: subclass it, implement ``step``, register it as an entry point in ``handiwork.agents``.

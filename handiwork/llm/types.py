@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from handiwork.events.base import Part
 from handiwork.events.record import CostSource, ProtocolName, Usage
@@ -85,6 +85,14 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
+class Embeddings:
+    """The vectors of texts in their order; ``completion`` has no content, and tells their usage and cost."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    completion: Completion
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """The capabilities of a model. ``window`` is its context in tokens, None if unknown.
 
@@ -152,4 +160,13 @@ class LLM(Protocol):
 
     async def close(self) -> None:
         """Release connections and processes."""
+        ...
+
+
+@runtime_checkable
+class EmbeddingLLM(Protocol):
+    """A model whose server has an endpoint for embeddings."""
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return the embeddings of texts. Raises LLMError."""
         ...

@@ -12,7 +12,7 @@ import asyncio
 import json
 import socket
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,6 +130,7 @@ class StandIn:
         self.replies = [Reply(content=reply) if isinstance(reply, str) else reply for reply in replies]
         self.planned: deque[Refusal | Stream] = deque()
         self.pages: dict[str, Json] = {}
+        self.vector: Callable[[str], list[float]] = lambda text: [float(len(text)), 1.0]
         self.requests: list[Json] = []
         self.keys: list[str] = []
         self.arrived = asyncio.Event()
@@ -150,6 +151,7 @@ class StandIn:
                 Route("/v1/messages", self._complete, methods=["POST"]),
                 Route("/v1/responses", self._complete, methods=["POST"]),
                 Route("/v1beta/models/{model}:streamGenerateContent", self._complete, methods=["POST"]),
+                Route("/v1/embeddings", self._embed, methods=["POST"]),
                 Route("/{path:path}", self._page),
             ]
         )
@@ -157,6 +159,16 @@ class StandIn:
     async def _page(self, request: Request) -> Response:
         page = self.pages.get(request.url.path)
         return JSONResponse(page if page is not None else {"error": "no such page"}, 404 if page is None else 200)
+
+    async def _embed(self, request: Request) -> Response:
+        body: Json = json.loads(await request.body())
+        self.requests.append(body)
+        plan = self.planned.popleft() if self.planned else None
+        if isinstance(plan, Refusal):
+            return Response(plan.body if isinstance(plan.body, str) else json.dumps(plan.body), plan.status)
+        vectors = [{"index": n, "embedding": self.vector(text)} for n, text in enumerate(body["input"])]
+        answer = {"object": "list", "data": vectors[::-1], "usage": {"prompt_tokens": 7, "total_tokens": 7}}
+        return Response(json.dumps(answer, indent=2), media_type="application/json")  # of many lines, like OpenAI's
 
     async def _complete(self, request: Request) -> Response:
         body: Json = json.loads(await request.body())

@@ -12,11 +12,12 @@ from handiwork.agents.agentless import AgentlessAgent
 from handiwork.agents.agentless.pipeline import AgentlessInputs
 from handiwork.agents.state import State
 from handiwork.cli.terminal.transcript import Transcript
-from handiwork.events.action import ForkAction, OutputReadAction
+from handiwork.events.action import AgentThinkAction, ForkAction, OutputReadAction
 from handiwork.events.base import Action
 from handiwork.events.observation import ForkObservation
 from handiwork.events.record import CompletionEvent, StepStarted
 from handiwork.llm.scripted.model import ScriptedLLM
+from tests.llm.standin import StandIn, serving
 from tests.session.workshop import Workshop, unittest_of
 
 PYTHON = "python3 -m unittest discover -s tests -t ."
@@ -43,6 +44,21 @@ EXCLUDED = "test_sum (tests.test_lib.Tests.test_sum)"
 class ThreeInputs(AgentlessInputs):
     repair_samples: int = 3
     tries: int = 0
+
+
+class NearestInputs(AgentlessInputs):
+    embeddings: str = "openai:standin-1"
+    regression: bool = False
+    reproduction: bool = False
+    location_samples: int = 1
+    repair_samples: int = 1
+    tries: int = 0
+
+
+class NearestAgentless(AgentlessAgent):
+    """One candidate, in the files that embeddings choose."""
+
+    inputs = NearestInputs
 
 
 class ThreeAgentless(AgentlessAgent):
@@ -135,6 +151,41 @@ async def test_a_session_that_is_killed_while_it_validates_goes_on_there(worksho
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert workshop.changed() == {"lib/area.py": AREA.replace("a + b", "a * b")}
     assert len({event.id for event in workshop.events if isinstance(event, CompletionEvent)}) == len(REPLIES)
+
+
+async def test_embeddings_rank_the_files_that_the_words_found_and_their_tokens_count(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files name the word of the issue more often than the one that the model of embeddings puts next to it."""
+    workshop.write(FILES | {f"lib/{name}.py": "# quiet " * 9 + "\n" for name in ("bell", "door", "lamp")})
+    workshop.write({"lib/text.py": "def shout(text):  # not quiet\n    return text.lower()\n"})
+    issue = "What should not be quiet is."
+    replies = ["I cannot tell.", "None.", "lib/text.py\nfunction: shout", "lib/text.py\nfunction: shout"]
+    candidate = edit("    return text.lower()", "    return text.upper()", "lib/text.py")
+    async with serving(StandIn()) as server:
+        server.vector = lambda text: [1.0, 0.1] if text == issue or "shout" in text else [0.1, 1.0]
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        state = await workshop.repair(issue, *replies, candidate, agent=f"{__name__}:NearestAgentless")
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"lib/text.py": "def shout(text):  # not quiet\n    return text.upper()\n"}
+    (ranking,) = (
+        action.thought
+        for action, _ in state.history
+        if isinstance(action, AgentThinkAction) and action.thought.startswith("Files by embeddings")
+    )
+    assert ranking.splitlines()[1] == "lib/text.py"
+    assert len(ranking.splitlines()) == 5
+    calls = [event for event in workshop.events if isinstance(event, CompletionEvent) and event.model == "standin-1"]
+    assert [(call.usage.input, call.cost) for call in calls] == [(7, None)]
+    assert state.totals.unpriced == 1
+
+
+async def test_a_model_without_embeddings_pauses_the_session_with_the_reason(workshop: Workshop) -> None:
+    workshop.write(FILES)
+    replies = ["lib/area.py", "None."]
+    state = await workshop.delegate(*replies, agent="AgentlessAgent", embeddings="scripted", regression=False)
+    assert "gives no embeddings" in str(state.last_error or state.outputs)
 
 
 async def test_without_a_candidate_it_says_so_and_changes_nothing(workshop: Workshop) -> None:

@@ -13,6 +13,7 @@ from handiwork.agents.agentless.pipeline import (
     FILES,
     FOLDERS,
     LOCATIONS,
+    NEAREST,
     RELATED,
     SCRIPT,
     AgentlessInputs,
@@ -21,7 +22,14 @@ from handiwork.agents.agentless.pipeline import (
 )
 from handiwork.agents.agentless.report import no_candidate, report
 from handiwork.agents.agentless.reproduction import OTHER, REPRODUCED, RESOLVED, script_of
-from handiwork.agents.agentless.retrieval import named_files, named_folders, retrieval_command
+from handiwork.agents.agentless.retrieval import (
+    LONGEST_TEXT,
+    chunks_of,
+    named_files,
+    named_folders,
+    nearest_files,
+    retrieval_command,
+)
 from handiwork.agents.agentless.structure import Span, code, fit, skeleton, tree
 from handiwork.agents.agentless.trial import TrialInputs, trials
 from handiwork.agents.base import Agent, Completion, Step
@@ -39,6 +47,12 @@ AT_ONCE = 4
 
 RETRIEVAL_SECONDS = 120.0
 """Seconds after which the retrieval is stopped; then the model's files alone count."""
+
+EMBEDDED_FILES, KEPT_FILES = 50, 10
+"""Files whose chunks are embedded, and those that are kept of them."""
+
+TEXTS_AT_ONCE = 8
+"""Texts of one call for embeddings: the longest vectors of so many fit into an answer."""
 
 TRIALS = 64
 """Trials of one step."""
@@ -123,6 +137,9 @@ class AgentlessAgent(Agent):
         if inputs.retrieval and now.found is None:
             command = in_workspace(state.workspace, retrieval_command(now.task, line.folders))
             return CmdRunAction(command=command, timeout=RETRIEVAL_SECONDS)
+        if inputs.embeddings and now.nearest is None and now.found is not None:
+            chosen = line.by_words[:EMBEDDED_FILES]
+            return now.reads(chosen) or await self._nearest(line, chosen)
         if reads := now.reads(line.found):
             return reads
         if not line.files:
@@ -138,6 +155,18 @@ class AgentlessAgent(Agent):
         return await self._ask(
             now, [Sample(f"{LOCATIONS} {n}", prompt, temperature, _places(line), inputs.tries) for n in numbers]
         )
+
+    async def _nearest(self, line: Pipeline, paths: Sequence[str]) -> AgentThinkAction:
+        """Return a thought that names the files whose chunks' embeddings are nearest to the task's, one a line."""
+        known = line.progress.originals
+        chunks = chunks_of({path: known[path] for path in paths if path in known})
+        texts = [line.progress.task[:LONGEST_TEXT], *(text for _, text in chunks)]
+        vectors: list[tuple[float, ...]] = []
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            vectors += await self.llm.embed(texts[start : start + TEXTS_AT_ONCE], line.inputs.embeddings)
+        paths_of = [path for path, _ in chunks]
+        found = nearest_files(vectors[0], list(zip(paths_of, vectors[1:], strict=True)), KEPT_FILES)
+        return AgentThinkAction(thought="\n".join([f"{NEAREST}:", *found]))
 
     async def _repair(self, line: Pipeline) -> Step | None:
         """Return the next candidates of the model, None once it gave all."""

@@ -37,6 +37,7 @@ from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, ForkObservation
 
 FILES, FOLDERS, RELATED, LOCATIONS = "Suspicious files", "Irrelevant folders", "Related elements", "Edit locations"
+NEAREST = "Files by embeddings"
 CANDIDATE, EXCLUDED, SCRIPT = "Candidate", "Tests that may change", "Reproduction test"
 BASE = "The tests without a change"
 """Labels of the model's replies, which begin the thoughts that have them, and of the trials."""
@@ -48,7 +49,8 @@ class AgentlessInputs(TaskInputs):
     ``tests`` is the test command, found out if it is empty. ``files`` are the suspicious files taken from each list;
     ``context`` are the lines around a location. There are ``location_samples`` sets of edit locations, for each of them
     ``repair_samples`` candidates, and ``test_samples`` reproduction tests; of both, the first is asked for at
-    temperature 0. ``tries`` are further calls, at temperature 1, for a reply without a valid location. The stages
+    temperature 0. ``embeddings`` names a model whose embeddings rank the files that BM25 found; "" leaves them as
+    they are. ``tries`` are further calls, at temperature 1, for a reply without a valid location. The stages
     ``retrieval``, ``regression`` and ``reproduction`` can be left out. Timeouts are in seconds.
     """
 
@@ -61,6 +63,7 @@ class AgentlessInputs(TaskInputs):
     temperature: float = Field(default=0.8, ge=0, le=2)
     tries: int = Field(default=2, ge=0, le=10)
     retrieval: bool = True
+    embeddings: str = ""
     regression: bool = True
     reproduction: bool = True
     test_timeout: float = Field(default=600.0, gt=0)
@@ -81,11 +84,13 @@ class AgentlessProgress(FileProgress):
     """The progress since the user's last task.
 
     ``replies`` are by label. ``trials`` are the outcomes by label, None for a trial that gave none. ``found`` is the
-    output of the retrieval, None before it. ``problem`` says why no trial can run.
+    output of the retrieval and ``nearest`` its files by embeddings, None before them. ``problem`` says why no trial can
+    run.
     """
 
     trials: dict[str, TrialOutputs | None] = field(default_factory=dict[str, "TrialOutputs | None"])
     found: str | None = None
+    nearest: list[str] | None = None
     problem: str = ""
 
     def apply(self, action: Action, observation: Observation | None, reply: str) -> None:
@@ -93,6 +98,8 @@ class AgentlessProgress(FileProgress):
         match action, observation:
             case AgentThinkAction(), None if action.completion is not None:
                 self.replies[action.thought.partition(":")[0]] = reply
+            case AgentThinkAction(), None if action.thought.startswith(NEAREST):
+                self.nearest = action.thought.splitlines()[1:]
             case ForkAction(), ForkObservation():
                 for (_, inputs), child in zip(action.children, observation.outcomes, strict=True):
                     outputs = TrialOutputs.model_validate(child.outputs) if child.outcome == "finished" else None
@@ -126,8 +133,13 @@ class Pipeline:
     def found(self) -> list[str]:
         """The suspicious files, the likeliest first; without any the first programs."""
         by_model = named_files(self._replies.get(FILES, ""), self.programs, max(5, self.inputs.files))
-        by_words = retrieved_files(self.progress.found or "", self.programs)
-        return combined(by_model, by_words, self.inputs.files) or self.programs[: self.inputs.files]
+        others = self.progress.nearest or self.by_words
+        return combined(by_model, others, self.inputs.files) or self.programs[: self.inputs.files]
+
+    @cached_property
+    def by_words(self) -> list[str]:
+        """The files that BM25 found, the best first."""
+        return retrieved_files(self.progress.found or "", self.programs)
 
     @cached_property
     def files(self) -> Texts:

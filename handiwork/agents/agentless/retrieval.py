@@ -1,11 +1,12 @@
-"""Retrieval: the files that match the words of the issue best by BM25, computed in the sandbox."""
+"""Retrieval: the files that match the issue best, by BM25 in the sandbox or by the embeddings of a model."""
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from handiwork.agents.agentless.structure import CODE, named_path
 from handiwork.agents.repair.files import LIST
@@ -15,6 +16,9 @@ CHUNK = 50
 
 MOST_WORDS, MOST_FILES = 300, 100
 """Words of a query, and files found."""
+
+LONGEST_TEXT, MOST_CHUNKS = 2_000, 1_000
+"""Characters of a text that is embedded, which small models take whole, and chunks that are embedded."""
 
 _SATURATION, _LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
@@ -80,6 +84,25 @@ def retrieved_files(output: str, programs: Sequence[str]) -> list[str]:
     """Return the programs of the command's output, the best first."""
     paths = (line.partition(" ")[2] for line in output.splitlines())
     return [path for path in paths if path in programs]
+
+
+def chunks_of(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the paths and the texts of the files' chunks that have text; each text begins with the path."""
+    chunks: list[tuple[str, str]] = []
+    for path, text in texts.items():
+        lines = text.split("\n")
+        parts = ("\n".join(lines[start : start + CHUNK]) for start in range(0, len(lines), CHUNK))
+        chunks += [(path, f"{path}\n{part}"[:LONGEST_TEXT]) for part in parts if part.strip()]
+    return chunks[:MOST_CHUNKS]
+
+
+def nearest_files(query: Sequence[float], vectors: Sequence[tuple[str, Sequence[float]]], most: int) -> list[str]:
+    """Return the ``most`` files with the chunks whose vectors are most like the query's by their cosine."""
+    best: dict[str, float] = {}
+    for path, vector in vectors:
+        product = sum(a * b for a, b in zip(query, vector, strict=True))
+        best[path] = max(best.get(path, -1.0), product / (math.hypot(*query) * math.hypot(*vector) or 1.0))
+    return sorted(best, key=lambda path: -best[path])[:most]
 
 
 def named_files(reply: str, programs: Sequence[str], most: int) -> list[str]:

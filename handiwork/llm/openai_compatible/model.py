@@ -23,6 +23,7 @@ from handiwork.llm.openai_compatible.wire import (
     Wire,
     WireRule,
     dumps,
+    embeddings_of,
     has_images,
     no_blobs,
     require_senses,
@@ -31,11 +32,11 @@ from handiwork.llm.openai_compatible.wire import (
 )
 from handiwork.llm.price import price
 from handiwork.llm.retry import SILENCE, Patience, retry_after_seconds, with_retries
-from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
+from handiwork.llm.types import Capabilities, Completion, Embeddings, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.window import probe
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
+    from httpx2 import AsyncClient, Response
 
 T = TypeVar("T")
 
@@ -165,6 +166,23 @@ class ChatLLM:
             self._asked_again, self._probed = True, False
         return completion
 
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return the embeddings of texts, with the retries of Patience; see EmbeddingLLM.embed."""
+        vectors: list[tuple[float, ...]] = []
+        content = dumps({"model": self._model, "input": list(texts), **self._extra})
+
+        async def attempt() -> Completion:
+            client, started = await self._open(), time.monotonic()
+            async with self._request(client, content, "embeddings") as response:
+                answer = await self._in_time(response.aread())
+            vectors[:], usage, reported = embeddings_of(answer, len(texts), self._server)
+            cost, source = self._price(usage, reported)
+            latency = time.monotonic() - started
+            return Completion("", usage=usage, cost=cost, cost_source=source, model=self._model, latency=latency)
+
+        completion = await with_retries(self._patience, attempt)
+        return Embeddings(tuple(vectors), completion)
+
     def _adapt(self, error: LLMError, body: dict[str, Any]) -> bool:
         """Return whether the next request, with this body, differs in what the server refuses."""
         if isinstance(error, TemplateError) and error.rule not in self._normaliser.rules:
@@ -220,10 +238,13 @@ class ChatLLM:
             return self._client
 
     async def _attempt(self, client: AsyncClient, content: str, on_delta: OnDelta | None) -> Completion:
+        from handiwork.llm.bounded_client import lines_of
+
         started = time.monotonic()
         answer = Assembly(on_delta, finds_repetition=self._cuts_repetition)
         try:
-            async with self._request(client, content) as lines:
+            async with self._request(client, content, "chat/completions") as response:
+                lines = lines_of(response)
                 while (line := await self._in_time(anext(lines, None))) is not None:
                     answer.feed(line)
                     if answer.done:
@@ -255,14 +276,12 @@ class ChatLLM:
         return completion
 
     @asynccontextmanager
-    async def _request(self, client: AsyncClient, content: str) -> AsyncGenerator[AsyncIterator[str]]:
-        """Send the request and yield the lines of its answer; always close the answer."""
+    async def _request(self, client: AsyncClient, content: str, path: str) -> AsyncGenerator[Response]:
+        """Send the request to the endpoint ``path`` and yield its answer; always close the answer."""
         import httpx2
 
-        from handiwork.llm.bounded_client import lines_of
-
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-        request = client.build_request("POST", "chat/completions", content=content.encode(), headers=headers)
+        request = client.build_request("POST", path, content=content.encode(), headers=headers)
         try:
             response = await self._in_time(client.send(request, stream=True))
             try:
@@ -270,7 +289,7 @@ class ChatLLM:
                     body = (await self._in_time(response.aread())).decode(errors="replace")
                     retry_after = retry_after_seconds(response.headers.get("retry-after"))
                     raise refusal(response.status_code, body, self._model, self._server, self._key_name, retry_after)
-                yield lines_of(response)
+                yield response
             finally:
                 await response.aclose()
         except httpx2.HTTPError as error:

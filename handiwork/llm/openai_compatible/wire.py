@@ -1,4 +1,4 @@
-"""Messages, tools and schemas in the form of OpenAI's chat completions."""
+"""Messages, tools and schemas in the form of OpenAI's chat completions, and the answer of its embeddings endpoint."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
+from pydantic import BaseModel, ValidationError
+
 from handiwork.events.base import Part
-from handiwork.llm.errors import RequestRejectedError
+from handiwork.events.record import Usage
+from handiwork.llm.errors import ProviderError, RequestRejectedError
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities, JsonSchema, Message, Tool, is_sound
+from handiwork.llm.usage import cost_of, object_of, usage_of
 
 Blobs = Callable[[str], bytes]
 """Returns the bytes of a blob with this SHA-256 in hex."""
@@ -163,3 +167,30 @@ class Wire:
             elif part.text:
                 forms.append({"type": "text", "text": part.text})
         return forms
+
+
+class _Vector(BaseModel):
+    index: int
+    embedding: tuple[float, ...]
+
+
+class _Answer(BaseModel):
+    data: list[_Vector]
+    usage: object = None
+
+
+def embeddings_of(answer: bytes, count: int, server: str) -> tuple[list[tuple[float, ...]], Usage, float | None]:
+    """Return the vectors of ``count`` texts in their order, their usage, and the cost in USD that the server reports.
+
+    Raises ProviderError for another answer.
+    """
+    try:
+        parsed = _Answer.model_validate_json(answer)
+    except ValidationError as error:
+        raise ProviderError(f"{server} sent no embeddings: {answer[:200].decode(errors='replace')}") from error
+    vectors = {vector.index: vector.embedding for vector in parsed.data}
+    if sorted(vectors) != list(range(count)) or len(set(map(len, vectors.values()))) != 1:
+        raise ProviderError(f"{server} sent other embeddings than one for each of {count} texts")
+    figures = object_of(parsed.usage)
+    usage = usage_of(figures.get("prompt_tokens"), 0, 0, 0)
+    return [vectors[number] for number in range(count)], usage, cost_of(figures.get("cost"))

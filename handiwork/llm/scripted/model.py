@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from handiwork.llm.errors import LLMError, ProviderError
 from handiwork.llm.scripted.script import Reply, position_after
-from handiwork.llm.types import Capabilities, Completion, Message, OnDelta, ReplyForm, Tool, ToolCall
+from handiwork.llm.types import Capabilities, Completion, Embeddings, Message, OnDelta, ReplyForm, Tool, ToolCall
 
 MAX_REQUESTS = 1_000
 """The number of requests kept for inspection."""
@@ -96,6 +96,10 @@ class ScriptedLLM:
             latency=time.monotonic() - started,
             first_token=first_token,
         )
+
+    async def embed(self, texts: Sequence[str], model: str = "") -> Embeddings:
+        """Raise LLMError: a script has no embeddings."""
+        raise LLMError(f"{model or self._name} gives no embeddings: scripts have only answers")
 
     def _take(self, messages: Sequence[Message]) -> int:
         self.requests.append(tuple(messages))

@@ -5,10 +5,11 @@ The conversation only grows between two condensations, so that the provider's pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from handiwork.agents.base import AgentLLM
 from handiwork.agents.history import History, condense, lasting
 from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
@@ -17,7 +18,7 @@ from handiwork.events.action import MessageAction
 from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.errors import ContextWindowError
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, ReplyForm, Tool
+from handiwork.llm.types import JsonSchema, Message
 from handiwork.session.policies.token_estimate import CHARACTERS, TokenEstimator, estimate, overhead, text_of
 
 FULL, TARGET, RECENT = 0.75, 0.5, 0.25
@@ -56,26 +57,11 @@ class CannotCondenseError(Exception):
     """The conversation cannot be shortened to fit the window; the text tells the user the remedy."""
 
 
-class NotesLLM(Protocol):
+class NotesLLM(AgentLLM, Protocol):
     """The model that writes the notes."""
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The model's capabilities; the conversation has to fit their ``window``."""
-        ...
 
     async def open(self) -> None:
         """Find out the model's capabilities."""
-        ...
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool] = (),
-        form: ReplyForm | None = None,
-        temperature: float | None = None,
-    ) -> Completion:
-        """Return the model's completion. Raises LLMError."""
         ...
 
 

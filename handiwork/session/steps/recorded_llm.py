@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from handiwork.agents.base import InterruptedCallError
 from handiwork.events.base import Event, Part
 from handiwork.events.record import CompletionEvent
-from handiwork.llm.errors import AuthenticationError, LLMError
-from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool, is_sound
+from handiwork.llm.errors import AuthenticationError, LLMError, UnsupportedError
+from handiwork.llm.types import LLM, Capabilities, Completion, EmbeddingLLM, Message, ReplyForm, Tool, is_sound
 from handiwork.sandbox.questions import QuestionError
 from handiwork.session.policies.budget import LimitReachedError, check_model_budget
 from handiwork.session.policies.rate_limit import Call, throttled, window_of
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import TextDelta
 from handiwork.session.steps.model_switch import Models
+
+T = TypeVar("T")
 
 
 class RecordedLLM:
@@ -53,12 +56,30 @@ class RecordedLLM:
         temperature: float | None = None,
     ) -> Completion:
         """Return the model's answer. Raises LLMError, LimitReachedError."""
-        root = self._journal.state
-        # The cost of a call is known once one has been priced: until then calls of parallel children run one by one.
-        unpriced = root.limits.cost is not None and not root.totals.cost_sources
         effective_temperature = self._models.temperature(self.retry_temperature if temperature is None else temperature)
-        async with self._models.first_call_lock if unpriced else nullcontext():
-            return await self._complete(messages, tools, form, effective_temperature)
+
+        async def call(llm: LLM) -> Completion:
+            with self._journal.stream_redacted(lambda text: TextDelta(text, self._subtask)) as on_delta:
+                return await llm.complete(messages, tools, form, on_delta, effective_temperature)
+
+        completion = await self._record(self._model, call)
+        self.last_event = completion.event
+        return completion
+
+    async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
+        """Return the embeddings of texts by the model of that name. Raises LLMError, LimitReachedError."""
+        vectors: list[tuple[float, ...]] = []
+
+        async def call(llm: LLM) -> Completion:
+            if not isinstance(llm, EmbeddingLLM):
+                raise UnsupportedError(f"{llm.name} gives no embeddings: name a model of an OpenAI-compatible server")
+            embeddings = await llm.embed(texts)
+            vectors.extend(embeddings.vectors)
+            return embeddings.completion
+
+        # OpenAI's own names are those of its Responses protocol, which has no embeddings.
+        await self._record(re.sub(r"^openai:", "openai-chat:", model), call)
+        return vectors
 
     async def ask_about(self, prompt: str, media: Part) -> str:
         """Return the model's answer to a skill's question about a picture or sound. Raises QuestionError."""
@@ -74,22 +95,23 @@ class RecordedLLM:
         finally:
             self.last_event = last_event  # of the agent's step, to which this call does not belong
 
-    async def _complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool],
-        form: ReplyForm | None,
-        temperature: float | None,
-    ) -> Completion:
-        models, call = self._models, object()
-        llm = models.current(self._journal.state.totals, self._model)
+    async def _record(self, model: str | None, call: Callable[[LLM], Awaitable[Completion]]) -> Completion:
+        """Call the model of that name within the limits, and return the completion as recorded."""
+        root = self._journal.state
+        # The cost of a call is known once one has been priced: until then calls of parallel children run one by one.
+        unpriced = root.limits.cost is not None and not root.totals.cost_sources
+        async with self._models.first_call_lock if unpriced else nullcontext():
+            return await self._record_one(model, call)
+
+    async def _record_one(self, model: str | None, call: Callable[[LLM], Awaitable[Completion]]) -> Completion:
+        models = self._models
+        llm = models.current(self._journal.state.totals, model)
         counted = await self._turn(llm.name)
         async with models.budget_lock:
             check_model_budget(self._journal.state, len(models.in_flight))
             models.in_flight.add(call)
         try:
-            with self._journal.stream_redacted(lambda text: TextDelta(text, self._subtask)) as on_delta:
-                completion = await llm.complete(messages, tools, form, on_delta, temperature)
+            completion = await call(llm)
             async with models.budget_lock:
                 *_, stored = await self._append(*completion.discarded, completion)
                 models.in_flight.discard(call)
@@ -101,7 +123,6 @@ class RecordedLLM:
             raise
         finally:
             models.in_flight.discard(call)
-        self.last_event = stored.id
         return replace(completion, event=stored.id)
 
     async def _append(self, *completions: Completion) -> list[Event]:
@@ -153,13 +174,20 @@ class BlockingLLM:
 
     def complete(self, *args: Any, **kwargs: Any) -> Completion:
         """Return the model's answer. Raises LLMError, LimitReachedError, InterruptedCallError."""
+        return self._wait(lambda: self._llm.complete(*args, **kwargs))
+
+    def embed(self, *args: Any, **kwargs: Any) -> list[tuple[float, ...]]:
+        """Return the embeddings of texts. Raises LLMError, LimitReachedError, InterruptedCallError."""
+        return self._wait(lambda: self._llm.embed(*args, **kwargs))
+
+    def _wait(self, start: Callable[[], Awaitable[T]]) -> T:
         turn: int | None = getattr(self._thread, "turn", None)
 
-        async def call() -> Completion:
+        async def call() -> T:
             if turn != self.turn:  # again, on the event loop: no other code can run in between
                 raise InterruptedCallError
             self._call = asyncio.current_task()
-            return await self._llm.complete(*args, **kwargs)
+            return await start()
 
         if turn != self.turn:
             raise InterruptedCallError
