@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -42,14 +43,25 @@ def find(name: str) -> Benchmark:
 
 
 def _load_file(path: Path) -> Benchmark:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # Not the bare stem: it may be the name of a module that is in use.
+    spec = importlib.util.spec_from_file_location(f"benchmark_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
         raise BenchmarkNotFoundError(f"there is no file {path}")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a module of others may raise anything
+        raise BenchmarkNotFoundError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     candidates = _benchmarks_of(module)
     if len(candidates) != 1:
-        raise BenchmarkNotFoundError(f"{path} must define one class of Benchmark, and has {len(candidates)}")
+        unfinished = [
+            f"; {name} lacks {', '.join(sorted(one.__abstractmethods__))}"
+            for name, one in inspect.getmembers(module, inspect.isabstract)
+            if one.__module__ == module.__name__
+        ]
+        problem = f"{path} must define one class of Benchmark, and has {len(candidates)}"
+        raise BenchmarkNotFoundError("".join([problem, *unfinished]))
     return candidates[0]
 
 

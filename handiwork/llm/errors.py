@@ -11,6 +11,7 @@ LLMError
 ├── AnswerTooLargeError      the server's answer is over a limit
 ├── RateLimitError           still limited after the retries
 └── ProviderError            5xx, cut stream, silence, garbage, no connection: after the retries
+    └── EmptyAnswerError     the answer has no text and no call
 """
 
 from __future__ import annotations
@@ -85,3 +86,7 @@ class RateLimitError(LLMError):
 
 class ProviderError(LLMError):
     """The provider or the connection to it failed, after the retries."""
+
+
+class EmptyAnswerError(ProviderError):
+    """The answer has no text and no call; a model that takes its turn for ended gives no other one to the same."""

@@ -36,7 +36,7 @@ _NO_MODEL = re.compile(
 )
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient (credits|balance)|credit balance", re.IGNORECASE)
 _TOOLS = r"(?:tools?\b|tool[_ ](?:use|call(?:s|ing)?|choice)|function[_ ]call(?:s|ing)?)"
-_SCHEMA = r"(?:response_format|json[_ ]schema|structured output|grammar)"
+_SCHEMA = r"(?:response_format|json[_ ](?:schema|mode)|structured output|grammar)"
 _NOT = r"(?:\bnot|n't|\bun)\s?(?:support|enabled|available|allow|implement)"
 _NO_TOOLS = re.compile(
     rf"{_TOOLS}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}\b{_TOOLS}|no endpoints found that support tool"
@@ -58,7 +58,9 @@ _BAD_IMAGE = re.compile(r"following formats|image[ _](?:format|type)|\bmime\b", 
 _TEMPLATE_RULES: dict[TemplateRule, re.Pattern[str]] = {
     "alternating": re.compile(r"roles must alternate|unexpected role\b.{0,40}\bafter role", re.IGNORECASE),
     "single calls": re.compile(r"only supports? single tool[- ]calls?", re.IGNORECASE),
-    "no system": re.compile(rf"\bsystem (?:role|message|prompt)s?\b.{{0,20}}{_NOT}", re.IGNORECASE),
+    "no system": re.compile(
+        rf"\b(?:system (?:role|message|prompt)|developer instruction)s?\b.{{0,20}}{_NOT}", re.IGNORECASE
+    ),
 }
 
 

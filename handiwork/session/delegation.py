@@ -170,7 +170,7 @@ class Delegation:
             )
             try:
                 for line in _exports(parent.root):
-                    await executor.execute(CmdRunAction(command=line), None, lambda _: None)
+                    await executor.execute(CmdRunAction(command=line, source="environment"), None, lambda _: None)
                 await Loop(parent.context, child, agent, executor).run()
             finally:
                 await executor.close()

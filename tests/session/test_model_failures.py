@@ -110,7 +110,7 @@ LASTING: dict[str, tuple[list[Plan], str]] = {
     "500 again and again": ([Refusal(500, said("oops"))] * 2, "HTTP 500"),
     "cut again and again": ([Stream(text("half", finish=None), end="close")] * 2, "cut before its end"),
     "silence again and again": ([SILENCE] * 2, "sent nothing"),
-    "nothing but empty replies": ([EMPTY] * 2, "empty answer"),
+    "nothing but empty replies": ([EMPTY] * 4, "empty answer"),
     "a filtered reply": ([Stream([chunk({}, "content_filter")])], "filtered"),
     "a request it refuses": ([Refusal(400, said("temperature out of range"))], "temperature out of range"),
 }

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from handiwork.agents.repair.outcome import plain
+
 PASSED = "PASS|Passed|ok|✓|✔|√"
 """Finds the lines of an output that may report a passed test."""
 
@@ -20,6 +22,7 @@ LONGEST_NAME = 200
 
 _NAMING = (
     (re.compile(r"(-m unittest\b(?: discover\b)?)"), r"\1 -v"),
+    (re.compile(r"\bmanage\.py test\b"), "manage.py test -v 2"),
     (re.compile(r"\bgo test\b"), "go test -v"),
     (re.compile(r"\b(jest|vitest run|ctest)\b(?!\.)"), r"\1 --verbose"),
     (re.compile(r"\bphpunit\b(?!\.)"), "phpunit --testdox"),
@@ -37,6 +40,9 @@ _REPORTS = (
     re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ +Passed\b"),  # ctest
 )
 
+_FILE = re.compile(r"^ *PASS +(\S.*?)(?: \([\d.]+ m?s\))?$")
+"""A line of jest, which names only the files if there are several."""
+
 _LINE = re.compile(r" \(line \d+\)$")
 """Ends the name of a documentation test of cargo; a candidate may move it."""
 
@@ -51,19 +57,21 @@ def reporting(check: str) -> str:
 def passed_tests(output: str, check: str, exit_code: int | None) -> list[str]:
     """Return the tests that the output reports as passed; the second of a name ends with " (2)", and so on.
 
-    Many runners report a test's own name without that of its file. If the output names no test, the command itself is
-    the one test, which passes if its exit code is 0.
+    Many runners report a test's own name without that of its file. If the output names no test, files are the tests;
+    if it names none of these, the command itself is the one test, which passes if its exit code is 0.
     """
     names: dict[str, None] = {}
     times = Counter[tuple[re.Pattern[str], str]]()
-    for line in output.splitlines():
+    lines = plain(output).splitlines()
+    for line in lines:
         match = next(filter(None, (pattern.match(line) for pattern in _REPORTS)), None)
         if match is not None:
             name = _LINE.sub("", match[1])[:LONGEST_NAME]
             times[match.re, name] += 1
             number = times[match.re, name]
             names[name if number == 1 else f"{name} ({number})"] = None
-    return list(names)[:MOST_REPORTED] or ([check] if exit_code == 0 else [])
+    files = dict.fromkeys(match[1] for line in lines if (match := _FILE.match(line)))
+    return list(names or files)[:MOST_REPORTED] or ([check] if exit_code == 0 else [])
 
 
 def nearest(tests: Sequence[str], words: Sequence[str]) -> list[str]:

@@ -39,7 +39,7 @@ class ElementChoice:
     def shown(self) -> str:
         """The element's line in a prompt."""
         content = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select") else ""
-        checked = {"check": ", not checked", "uncheck": ", checked"}.get(self.kind, "")
+        checked = "" if self.state else {"check": ", not checked", "uncheck": ", checked"}.get(self.kind, "")
         options = f", options: {', '.join(self.options)}" if self.options else ""
         state = f", {self.state}" if self.state else ""
         return f"{self.label}{content}{checked}{state}{options}"
@@ -67,7 +67,8 @@ def read(tree: str) -> Page:
     said_until = -1
     for at, node in enumerate(nodes):
         if at in kinds and not _only_wraps(nodes, at, kinds):
-            state = ", ".join(word for word in _STATES if node.has(word)) if node.role not in CHECKED else ""
+            words = ("partly checked",) if node.role in CHECKED else _STATES
+            state = ", ".join(word for word in words if node.has(word))
             role = "textbox" if node.has("editable") else node.role
             page.append(ElementChoice(kinds[at], node.bid, role, _name(nodes, at), node.value, node.options, state))
             said_until = max(said_until, _end(nodes, at))

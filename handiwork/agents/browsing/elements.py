@@ -48,7 +48,7 @@ class Element:
     @property
     def checked(self) -> bool:
         """Whether the node is a ticked box or a chosen radio button."""
-        return self.has("checked")
+        return self.has("checked") and not self.has("partly checked")
 
 
 def elements(tree: str) -> list[Element]:

@@ -20,12 +20,17 @@ from handiwork.agents.protocols.example import check_not_copied, copies_example
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
-from handiwork.events.action import AgentDelegateAction
+from handiwork.events.action import AgentDelegateAction, FileWriteAction
 from handiwork.events.base import Action
-from handiwork.llm.types import Message
+from handiwork.llm.types import Capabilities, Message
 
 BUDGET, SMALL_BUDGET = 24_000, 12_000
 """Characters of the overview, in general and for a small window."""
+
+
+def overview_budget(capabilities: Capabilities) -> int:
+    """Return the characters of the overview: in a very small window one for each token, a third of it."""
+    return min(SMALL_BUDGET, capabilities.window or SMALL_BUDGET) if is_small(capabilities) else BUDGET
 
 
 class CodeActAgent(Agent):
@@ -49,8 +54,7 @@ class CodeActAgent(Agent):
         by themselves, and may repeat a call to wait.
         """
         guided = not self.llm.capabilities.tools or is_small(self.llm.capabilities)
-        budget = SMALL_BUDGET if is_small(self.llm.capabilities) else BUDGET
-        if guided and (look := first_look(state, budget)) is not None:
+        if guided and (look := first_look(state, overview_budget(self.llm.capabilities))) is not None:
             return look
         kind, completion = await self._kind(state) if guided else ("", 0)
         if kind == "repair" and self._may_repair(state):
@@ -76,7 +80,9 @@ class CodeActAgent(Agent):
                 break
             allowed, example = next_offered(state, allowed, again), example and not copied
             actions = await self._ask(state, tools, allowed, temperature, example=example)
-        check_not_copied(self.llm.capabilities, actions, state.history)
+        # A file that is written without the example before the model is no copy.
+        suspects = [action for action in actions if example or not isinstance(action, FileWriteAction)]
+        check_not_copied(self.llm.capabilities, suspects, state.history)
         return await challenge(self.llm, state, actions, self.toolbox)
 
     async def _kind(self, state: State) -> Choice:

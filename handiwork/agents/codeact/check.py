@@ -15,7 +15,8 @@ from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverview
 
 _NOT_FOUND = 127
 _NO_MODULE = re.compile(r"python[\d.]*: No module named ")
-_NO_IMPORT = re.compile(r"^ModuleNotFoundError: No module named '(\w+)", re.MULTILINE)
+_NO_FILE = re.compile(r"^(?:ba|da)?sh: (?:line \d+: )?\S+: No such file or directory$", re.MULTILINE)
+_NO_IMPORT = re.compile(r"^(?:ModuleNotFoundError|\S*python[\d.]*): No module named '?(\w+)", re.MULTILINE)
 _PROSE = re.compile(r"[:,;.!?]: command not found$", re.MULTILINE)
 """What bash says of a text instead of a command: that its first word, with a mark at its end, is no program."""
 _FILE = r"^{}:\n```\n(.*?)^```$"
@@ -57,10 +58,10 @@ def with_facts(state: State) -> State:
             fact += f"\n\nThe tests cannot run here: {missing} is not installed." if missing and not network else ""
         elif isinstance(observation, CmdOutputObservation) and _PROSE.search(observation.text):
             fact = "\nThese lines are no commands. What you have to tell belongs in `finish`."
-        elif isinstance(observation, CmdOutputObservation) and not network and lacks_program(observation):
-            fact = "\nIt is not installed: go by the files, and say at the end what could not be run."
         elif isinstance(observation, CmdOutputObservation) and observation.error:
             fact = _import_path(observation, overview, state.workspace)
+            if not (fact or network) and lacks_program(observation):
+                fact = "\nIt is not installed: go by the files, and say at the end what could not be run."
         if observation is not None and fact:
             observation = observation.with_fields(content=f"{observation.content}{fact}")
         history.append((action, observation))
@@ -69,7 +70,9 @@ def with_facts(state: State) -> State:
 
 def lacks_program(observation: CmdOutputObservation) -> bool:
     """Return whether a command failed because a program, or a module that Python runs, is not installed."""
-    return observation.exit_code == _NOT_FOUND or (observation.error and bool(_NO_MODULE.search(observation.text)))
+    if observation.exit_code == _NOT_FOUND:
+        return not _NO_FILE.search(observation.text)  # a script that is not there is no program
+    return observation.error and bool(_NO_MODULE.search(observation.text))
 
 
 def _import_path(observation: CmdOutputObservation, overview: WorkspaceOverviewObservation, workspace: str) -> str:

@@ -80,7 +80,7 @@ def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Actio
     completion = state.completions.get(action.completion or 0)
     if completion is None or not isinstance(action, CmdRunAction) or action.command != check_of(state):
         return None
-    if not isinstance(observation, CmdOutputObservation) or observation.error:
+    if not isinstance(observation, CmdOutputObservation) or observation.exit_code != 0:  # None: it still runs
         return None
     if state.has_failed(action.completion):  # an edit beside the finish, say
         return None
@@ -195,6 +195,8 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
     aim = await aim_of(llm, task, action.path)
     if aim == "whole" or not (is_short or aim == "add"):
         return None
+    if aim == "part" and _is_removal(state, action.content, observation.deleted_text, task):
+        return None
     again = f"Write the whole file again: these lines, and what is asked.\n{task}"
     text = f"{head}```\n{observation.deleted_text.rstrip()}\n```\n{again}"
     return MessageAction(content=text, source="environment", completion=action.completion)
@@ -202,9 +204,20 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
 
 def _lost_definitions(state: State, deleted: str, task: str) -> bool:
     """Return whether lines define what neither the task nor a text that the turn has written names."""
+    return any(name not in _named(state, task) for name in _DEFINITION.findall(deleted))
+
+
+def _is_removal(state: State, content: str, deleted: str, task: str) -> bool:
+    """Return whether definitions are gone, and the task or a text that the turn has written names all of them."""
+    outer = {match[1] for match in _DEFINITION.finditer(deleted) if not match[0][0].isspace()}
+    gone = outer - set(_DEFINITION.findall(content))
+    return bool(gone) and gone <= _named(state, task)
+
+
+def _named(state: State, task: str) -> set[str]:
+    """Return the words of the task and of the texts that the turn has written."""
     texts = [task, *(action.content for action, _ in turn_of(state) if isinstance(action, FileWriteAction))]
-    known = {word for text in texts for word in _WORD.findall(text)}
-    return any(name not in known for name in _DEFINITION.findall(deleted))
+    return {word for text in texts for word in _WORD.findall(text)}
 
 
 def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:

@@ -129,7 +129,8 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
         return set()
     commands = [action.command for action in actions if isinstance(action, CmdRunAction)]
     installs = not state.totals.network and any("install" in command.split() for command in commands)
-    if (missing := _missing(state)) and (installs or any(programs(command) in missing for command in commands)):
+    called = [programs(command) for command in commands if "PYTHONPATH=" not in command]  # the remedy for a module
+    if (missing := _missing(state)) and (installs or any(program in missing for program in called)):
         return set(COMMANDERS)
     # Writing the same text again leaves a file unchanged, even after other commands.
     writes = all(isinstance(action, FileWriteAction) for action in actions)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.codeact import SMALL_BUDGET
+from handiwork.agents.codeact import overview_budget
 from handiwork.agents.codeact.check import first_look
 from handiwork.agents.codeact.offer import offered
 from handiwork.agents.codeact.prompt import worked_example
@@ -80,7 +80,7 @@ class MonologueAgent(Agent):
         """Ask the model for the next actions."""
         self._memory = state.history
         small_window = is_small(self.llm.capabilities)
-        if small_window and (look := first_look(state, SMALL_BUDGET)) is not None:
+        if small_window and (look := first_look(state, overview_budget(self.llm.capabilities))) is not None:
             return look
         tools = with_mcp(self._tools, state) if self.uses_mcp else self._tools
         allowed = offered(state, tools) if small_window else tools

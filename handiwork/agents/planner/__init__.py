@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
-from handiwork.agents.codeact import SMALL_BUDGET
+from handiwork.agents.codeact import overview_budget
 from handiwork.agents.codeact.check import first_look
 from handiwork.agents.codeact.finish import turn_of
 from handiwork.agents.codeact.toolbox import TOOLS
@@ -90,7 +90,7 @@ class PlannerAgent(Agent):
         if (change := next_change(state.plan)) is not None:
             return change
         small_window = is_small(self.llm.capabilities)
-        if small_window and (look := first_look(state, SMALL_BUDGET)) is not None:
+        if small_window and (look := first_look(state, overview_budget(self.llm.capabilities))) is not None:
             return look
         last = SMALL_LAST if small_window else LAST
         # A micro agent may name its tools; without those for the plan the agent cannot begin.

@@ -12,8 +12,9 @@ from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ENDS, is_small
 from handiwork.agents.protocols.text_reply import block
-from handiwork.events.action import MessageAction
+from handiwork.events.action import FileWriteAction, MessageAction
 from handiwork.events.base import Action
+from handiwork.events.observation import ErrorObservation
 from handiwork.llm.types import Capabilities, Message
 
 ExampleReply = tuple[str, str, Mapping[str, Any]]
@@ -43,11 +44,15 @@ def copies_example(capabilities: Capabilities, actions: Iterable[Action], histor
     """Return whether a model that saw an example names a file of it that the task does not have.
 
     Small models that do not know how to go on copy the rest of the example. Files of the task are those that the user
-    or an observation names.
+    or an observation names, and those that the agent has written.
     """
     if not is_small(capabilities) or protocol_of(capabilities) is NATIVE:
         return False
-    texts = [action.model_dump_json(exclude=_OTHER_FIELDS) for action in actions]
+    # A copied file has the example's path; a program may well have a file of this name in its text.
+    texts = [
+        action.path if isinstance(action, FileWriteAction) else action.model_dump_json(exclude=_OTHER_FIELDS)
+        for action in actions
+    ]
     named = [file for file in FILES if any(file in text for text in texts)]
     return any(not any(file in known for known in _texts(history)) for file in named)
 
@@ -66,5 +71,7 @@ def _texts(history: History) -> Iterator[str]:
     for action, observation in history:
         if isinstance(action, MessageAction) and action.source != "agent":
             yield action.content
+        if isinstance(action, FileWriteAction) and not isinstance(observation, ErrorObservation):
+            yield f"{action.path}\n{action.content}"
         if observation is not None:
             yield observation.content

@@ -42,6 +42,11 @@ SPACES = (
     "Nothing was done: ```{name} takes one path, and `{head}` is several words. Write a path with spaces in quotes."
 )
 
+CHANGE = (
+    "Nothing was done: ```{name} takes all of the file's text, and this is only a change of it. Write the block again "
+    "with the whole text."
+)
+
 _RUNNERS = ("bash", "ipython")
 """Tools whose names are programs too."""
 
@@ -52,6 +57,7 @@ _SHELL = re.compile(r"(?:bash|sh|shell)\b", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(?:finish|reject|ask)\b|write\b.*\.(?:md|mdx|markdown)['\"]?$", re.IGNORECASE)
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_]\w*))")
 _REPLACEMENT = re.compile(r"<{5,9} ?SEARCH\n(.*?)^={5,9}\n(.*?)^>{5,9} ?REPLACE", re.DOTALL | re.MULTILINE)
+_DIFF = re.compile(r"\s*(?:diff --git .*\n(?:index .*\n)?)?--- .+\n\+\+\+ .+\n@@ -\d")
 
 
 class TextProtocol:
@@ -188,22 +194,24 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             prose.append(line)
             continue
         yield "-", "\n".join(prose)
-        end = _end(lines, len(match[2]), match[3].strip())
+        end = _end(lines, len(match[1]), len(match[2]), match[3].strip())
         yield match[3].strip(), "\n".join(one.removeprefix(match[1]) for one in lines[:end])
         prose = []
         del lines[: end + 1]
     yield "-", "\n".join(prose)
 
 
-def _end(lines: Sequence[str], length: int, info: str) -> int:
+def _end(lines: Sequence[str], indent: int, length: int, info: str) -> int:
     """Return the index of the line that closes a block, the number of lines if none does.
 
-    A fence in a here-document of a command belongs to it, unless the document has no end. A fence with an info string
+    A fence in a here-document of a command belongs to it, unless the document has no end, and so does one in a
+    docstring, which is indented by four more than the block's, unless no other closes it. A fence with an info string
     opens an inner block, which ends at the next fence without one. In a text of Markdown, fences without an info string
     come in pairs, too: of an odd number of them, the last one closes the block.
     """
     documents = set(inside_documents(lines)) if _SHELL.match(info) else set[int]()
-    for inside in (documents, set[int]()):
+    deep = {number for number, line in enumerate(lines) if len(line) - len(line.lstrip()) >= indent + 4}
+    for inside in (documents | deep, deep, set[int]()):
         closing, inner = list[int](), 0
         for number, line in enumerate(lines):
             match = _FENCE.fullmatch(line.rstrip("\r")) if number not in inside else None
@@ -252,7 +260,16 @@ def _meant(tool: ActionTool, body: str, tools: Sequence[ActionTool]) -> ActionTo
     replacing = next((other for other in tools if isinstance(other.body, tuple)), None)
     if replacing is None or not isinstance(tool.body, str) or _positional(tool) != _positional(replacing):
         return tool
-    return replacing if body.strip() and not _REPLACEMENT.sub("", body + "\n").strip() else tool
+    return replacing if _only_replaces(body) else tool
+
+
+def _only_replaces(body: str) -> bool:
+    return bool(body.strip()) and not _REPLACEMENT.sub("", body + "\n").strip()
+
+
+def _is_change(body: str, path: str) -> bool:
+    """Return whether the body is a change of a file instead of its text."""
+    return _only_replaces(body) or (bool(_DIFF.match(body)) and not path.endswith((".diff", ".patch")))
 
 
 def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
@@ -262,6 +279,8 @@ def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
         arguments |= _object(body) if body.strip() else {}
         yield _call(tool, arguments)
     elif isinstance(tool.body, str):
+        if tool.body == "content" and _is_change(body, str(arguments.get("path"))):
+            raise MalformedReplyError(CHANGE.format(name=tool.name))
         if not body.strip() and not _positional(tool):
             # The text stands in the line of the fence.
             body = str(arguments.get(tool.body, "" if arguments else head))
@@ -287,11 +306,13 @@ def _call(tool: ActionTool, arguments: Mapping[str, Any]) -> ToolCall:
 
 
 def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
+    properties = tool.tool.parameters["properties"]
+    if "path" in properties:
+        head = head.replace("\\", "/")  # of Windows: a shell's escape would vanish
     try:
         words = shlex.split(head)
     except ValueError:
         words = head.split()
-    properties = tool.tool.parameters["properties"]
     remaining = _positional(tool)
     arguments: dict[str, Any] = {}
     for word in words:

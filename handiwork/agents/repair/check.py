@@ -27,26 +27,31 @@ TOOLS = {
 RUNNERS = (
     ("Makefile", r"^(test|check)\s*:", "make {0}"),
     ("justfile", r"^(test|check)\s*:", "just {0}"),
-    ("package.json", r'"test"\s*:\s*"(?!echo \\"Error: no test)', "npm test --silent"),
-    ("Cargo.toml", "", "cargo test"),
+    ("package.json", r'"test"\s*:\s*"(?!echo \\"Error: no test)', "CI=true npm test --silent"),
+    ("Cargo.toml", "", "cargo test --no-fail-fast"),
     ("go.mod", "", "go test ./..."),
-    ("pom.xml", "", "mvn -q test"),
-    ("build.gradle", "", "gradle test"),
-    ("build.gradle.kts", "", "gradle test"),
+    ("pom.xml", "", "mvn -q -fae test"),
+    ("build.gradle", "", "gradle test --continue"),
+    ("build.gradle.kts", "", "gradle test --continue"),
     ("mix.exs", "", "mix test"),
     ("Package.swift", "", "swift test"),
     ("tox.ini", "", "tox -q"),
     ("noxfile.py", "", "nox"),
 )
-"""Test runners: a file of the project, a pattern in it, and the command."""
+"""Test runners: a file of the project, a pattern in it, and the command.
+
+Without CI, some runners of JavaScript watch the files for ever.
+"""
 
 PYTHON_TESTS = 3
 """Maximum number of Python's tests whose text decides by which program all of them run."""
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _ASSIGNMENTS = re.compile(r"^(?:[A-Za-z_]\w*=\S* +)+")
+_INSTALLATION = re.compile(r"\S+ (?:(?:-m )?pip3? )?(?:install|add|require|i|ci)(?:\s|$)(?!.*(?:&&|;))")
+"""A command that only installs: its arguments may be test programs."""
 _CHECKS = re.compile(
-    r"(?<![a-z])(?:tests?|pytest|unittest|jest|vitest|mocha|rspec|check|spec|verify|typecheck|vet|lint)(?![a-z])",
+    rf"(?<![a-z])(?:{'|'.join(sorted(CHECKERS))}|tests?|unittest|check|spec|verify|typecheck|vet|lint)(?![a-z])",
     re.IGNORECASE,
 )
 _TEST_NAME = re.compile(r"(?:^|[_.-])(?:tests?|specs?|conftest)(?:[_.-]|$)|^Test[A-Z]|Tests?$|^(?:checks?|verify)$")
@@ -57,16 +62,22 @@ _BASH = re.compile(r"#!.*\bbash\b")
 _SAYS_NOTHING = re.compile(
     r"^(?:/\S*/)?(?:ba|da)?sh: (?:line )?(?:\d+: )?[\w.+-]+: (?:command )?not found$"
     r"|^make(?:\[\d+\])?: [\w.+-]+: No such file or directory$|^\S*python[\d.]*: No module named "
-    r"|^(?:=+ )?no tests ran in |^NO TESTS RAN$|^ImportError: Start directory is not importable: ",
+    r"|^(?:=+ )?no tests ran in |^NO TESTS RAN$|^ImportError: Start directory is not importable: "
+    r"|^  inifile: |^ERROR: Missing required plugins: ",
     re.MULTILINE,
 )
-"""What a runner prints at its end without its own program, or without tests; a script's message has its own name."""
+"""The last lines of a runner without its own program, without a plugin that pytest's settings need, or without tests.
+
+A script's message has its own name.
+"""
 _END = 4
 """Lines at the end of an output."""
 _PLACEHOLDER = re.compile(r"(?<!\S)(?:[A-Z][A-Z_]+|<[^>]*>|\[[^\]]*\])(?!\S)|(?<!/)\.\.\.")
 _TEST_CASE = re.compile(r"^[ \t]*class \w+\([^)]*TestCase\b", re.MULTILINE)
 _PYTEST = re.compile(r"^[ \t]*(?:import|from) pytest\b|^(?:async )?def test|^class Test\w*:", re.MULTILINE)
 _BARE, _DEFINED = re.compile(r"^[ \t]*assert\b", re.MULTILINE), re.compile(r"^(?:def|class|async def) ", re.MULTILINE)
+_SRC_MODULE = re.compile(r"src/\w+(?:/__init__)?\.py$")
+_COMPILED = re.compile(r"src/.*\.(?:pyx|c|cc|cpp|rs|f90)$")
 _SETTINGS = {".toml", ".cfg", ".ini", ".lock", ".mod", ".sum", ".yml", ".yaml", ".mk", ".gradle", ".xml"}
 _SETTINGS_FILES = {"Makefile", "GNUmakefile", "justfile", "package.json", "package-lock.json", "CMakeLists.txt"}
 
@@ -103,7 +114,8 @@ def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
             return command.format(*match.groups())
     tests = [path for path in listed if is_test(path)]
     if python := _python_tests(listed):
-        return _python_runner(python, listed, files)
+        command = _python_runner(python, listed, files)
+        return command.replace("python3 ", "PYTHONPATH=src python3 ") if _is_src_layout(listed) else command
     if bats := [path for path in tests if path.endswith(".bats")]:
         return f"bats {shlex.quote(bats[0])}"
     if scripts := _shell_tests(listed):
@@ -175,18 +187,32 @@ def _shell_tests(listed: Sequence[str]) -> list[str]:
 
 
 def _is_check(command: str) -> bool:
-    words = _ASSIGNMENTS.sub("", command).split()
+    command = _ASSIGNMENTS.sub("", command)
+    if _INSTALLATION.match(command):
+        return False
+    words = command.split()
     program = words[0] if words else ""
+    name = PurePosixPath(program).name
     if program in TOOLS:
         return bool(_CHECKS.search(" ".join(words[1:]))) or words == ["make"]
-    if program in INTERPRETERS or program in COMPILERS or program.startswith("$(command"):
+    if name in INTERPRETERS or program in COMPILERS or program.startswith("$(command"):
         return len(words) > 1
-    return program in CHECKERS or (program.startswith("./") and bool(_CHECKS.search(program)))
+    return name in CHECKERS or (program.startswith("./") and bool(_CHECKS.search(program)))
+
+
+def _is_src_layout(listed: Sequence[str]) -> bool:
+    """Return whether modules lie below src, which is no package and holds none to be compiled: those are installed."""
+    if "src/__init__.py" in listed or any(map(_COMPILED.match, listed)):
+        return False
+    return any(map(_SRC_MODULE.match, listed))
 
 
 def _python_runner(tests: Sequence[str], listed: Sequence[str], files: Mapping[str, str]) -> str:
     texts = {path: text for path in tests[:PYTHON_TESTS] if (text := files.get(path, ""))}
-    if any(map(_TEST_CASE.search, texts.values())) and not any(map(_PYTEST.search, texts.values())):
+    is_pytest = any(map(_PYTEST.search, texts.values()))
+    if "manage.py" in listed and any("django" in text for text in texts.values()) and not is_pytest:
+        return "python3 manage.py test"
+    if any(map(_TEST_CASE.search, texts.values())) and not is_pytest:
         return _unittest(tests, listed)
     if texts and all(_BARE.search(text) and not _DEFINED.search(text) for text in texts.values()):
         return " && ".join(f"python3 {shlex.quote(path)}" for path in texts)

@@ -16,6 +16,7 @@ OUTPUT = 4_000
 ENDED = ("done", "exited", "timeout")
 """The statuses of a check that ended or was stopped."""
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _COUNT = re.compile(r"\b(\d+)[ ]+(failed|failures?|failing|errors?|passed|passing|pass)\b", re.IGNORECASE)
 _NAMED = re.compile(
     r"\b(failed|failures?|fail|errors?|passed|pass)[:=][ ]*(\d+)\b|^# (fail|pass) (\d+)$", re.IGNORECASE | re.MULTILINE
@@ -103,11 +104,16 @@ class Outcome:
         return _Counts(unloaded, counts["error"], counts["fail"], passes)
 
 
+def plain(output: str) -> str:
+    """Return an output without colours, which a project's settings may ask for in any terminal."""
+    return _COLOUR.sub("", output)
+
+
 def outcome_of(observation: CmdOutputObservation, output: str, seconds: float) -> Outcome:
     """Return the outcome of a check that ended with the observation; ``seconds`` is its duration."""
     ended = observation.status != "timeout"
     code = observation.exit_code if ended else None
-    return Outcome(code, shorten(output, OUTPUT), seconds if ended else None)
+    return Outcome(code, shorten(plain(output), OUTPUT), seconds if ended else None)
 
 
 def patience(first: Outcome) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Self
@@ -90,7 +91,8 @@ class Training(Model):
     """The progress of a swarm's training: the optimiser resumes from it, and the learning curve shows it.
 
     ``baseline`` is the moving average of scores; ``momentum`` and ``variance`` are Adam's moments, one an edge.
-    ``prompt_cost`` is the cost of the work on prompts so far, in USD.
+    ``prompt_cost`` is the cost of the work on prompts so far, and ``lost_cost`` that of iterations that did not end, in
+    USD.
     """
 
     iterations: tuple[TrainingIteration, ...] = ()
@@ -98,6 +100,12 @@ class Training(Model):
     momentum: tuple[float, ...] = ()
     variance: tuple[float, ...] = ()
     prompt_cost: float = 0.0
+    lost_cost: float = 0.0
+
+    @property
+    def cost(self) -> float:
+        """The cost of the training so far, in USD."""
+        return sum(iteration.cost for iteration in self.iterations) + self.prompt_cost + self.lost_cost
 
 
 class Swarm(Model):
@@ -245,7 +253,8 @@ ADVERSARIAL = (
 def build(agents: Sequence[str], strategy: Strategy) -> Swarm:
     """Return an untrained swarm of the agents, each a name in TEMPLATES or the name of an agent of the hub.
 
-    The edges are those between nodes of two agents, both ways, and from every node to the decision.
+    The edges are those between nodes of two agents, both ways, and from every node to the decision. Raises SwarmError
+    for a name that no agent can have.
     """
     nodes: list[SwarmNode] = []
     links: list[tuple[str, str]] = []
@@ -254,6 +263,8 @@ def build(agents: Sequence[str], strategy: Strategy) -> Swarm:
         template = TEMPLATES.get(name)
         agent = f"{name} {number}"
         if template is None:
+            if not re.fullmatch(r"[A-Za-z][\w-]*", name):
+                raise SwarmError(f"{name!r} cannot join a swarm: name {', '.join(TEMPLATES)}, or an installed agent")
             nodes.append(SwarmNode(name=f"{agent}/work", operation="delegate", delegate=name))
         else:
             instruction = ADVERSARIAL if name == "adversarial" else ""

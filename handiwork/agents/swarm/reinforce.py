@@ -82,6 +82,7 @@ def learn(swarm: Swarm, samples: Sequence[Choices], scores: Sequence[float], cos
                 momentum=tuple(momentum),
                 variance=tuple(variance),
                 prompt_cost=past.prompt_cost,
+                lost_cost=past.lost_cost,
             ),
         }
     )

@@ -77,8 +77,7 @@ def draw_learning_curve(swarm: Swarm) -> str:
     ]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(place, range(len(smooth)), smooth))
     parts.append(f'<polyline points="{line}" fill="none" stroke="{BLUE}" stroke-width="2"/>')
-    cost = sum(iteration.cost for iteration in swarm.training.iterations)
-    caption = f"mean score of {len(means)} iterations, and the mean of the last {RECENT}; {cost:.2f} USD"
+    caption = f"mean score of {len(means)} iterations, and the mean of the last {RECENT}; {swarm.training.cost:.2f} USD"
     parts.append(_text((left, bottom + 26), caption, size=11))
     return _picture(720, 260, parts)
 

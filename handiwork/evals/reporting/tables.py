@@ -237,10 +237,12 @@ def _facts(run: dict[str, JsonValue]) -> Iterator[tuple[str, ...]]:
 
 
 def _fact(item: JsonValue) -> str:
-    """Return a value of the manifest as text, "" if it has none; lists are too long."""
+    """Return a value of the manifest as text, "" if it has none."""
     if isinstance(item, dict):
         return ", ".join(f"{key} {fact}" for key, one in item.items() if (fact := _fact(one)))
-    return "" if item is None or isinstance(item, list) else str(item)
+    if isinstance(item, list):
+        return ", ".join(map(str, item))
+    return "" if item is None else str(item)
 
 
 def interval_text(interval: Interval | None, summary: Summary) -> str:

@@ -39,8 +39,9 @@ class Manifest(Model):
     """The facts of a run, written before the first rollout. Hashes are SHA-256 in hex.
 
     ``commit`` is the project's, with "+" if files have changed since, "" if it was installed without its history;
-    ``code`` hashes the whole package and ``agent_code`` the agent's own files, including its prompts. ``image`` is the
-    id of the content of a container's image, "" for a sandbox on the machine's own system. ``skipped`` gives the
+    ``code`` hashes the whole package, ``agent_code`` the agent's own files, including its prompts, and
+    ``benchmark_code`` the file of a benchmark that is not installed, "" for an installed one. ``image`` is the id of
+    the content of a container's image, "" for a sandbox on the machine's own system. ``skipped`` gives the
     reasons for instances that cannot run here; ``instances`` are those that can.
     """
 
@@ -54,6 +55,7 @@ class Manifest(Model):
     commit: str
     code: str
     agent_code: str
+    benchmark_code: str = ""
     sampling: str
     image: str = ""
     host: Host
@@ -96,6 +98,7 @@ def make(
         commit=_commit(),
         code=_code_hash(PACKAGE),
         agent_code=_code_hash(_files_of(arms.agent_of(conditions.agent))),
+        benchmark_code=_code_hash(Path(conditions.benchmark)) if conditions.benchmark.endswith(".py") else "",
         image=image,
         sampling=f"as the agent asks: {temperature}",
         host=Host(
@@ -136,6 +139,7 @@ def differences(then: Manifest, now: Manifest) -> list[str]:
         "data_hash": "the data",
         "code": "Handiwork's code",
         "agent_code": "the agent's code",
+        "benchmark_code": "the benchmark's code",
         "image": "the image",
         "host": "the machine",
     }

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from handiwork.evals import registry
 from handiwork.evals.benchmark import Benchmark, DataError, Instance
@@ -80,6 +81,8 @@ async def resume(out: Path, status: Callable[[str], None]) -> RunPlan:
     for difference in manifest.differences(run_manifest, now):
         status(f"{difference} differs from the run's beginning")
     instances = {one.id: one for one in await _load(benchmark, conditions)}
+    if gone := [one for one in run_manifest.instances if one not in instances]:
+        raise DataError(f"{benchmark.name} has no instance {gone[0]} any more: begin another run")
     return RunPlan(benchmark, {one: instances[one] for one in run_manifest.instances}, run_manifest)
 
 
@@ -89,6 +92,9 @@ async def _load(benchmark: Benchmark, conditions: Conditions) -> list[Instance]:
     except (OSError, ValueError, KeyError) as error:
         cause = f"{type(error).__name__}: {error}"
         raise DataError(f"the data in {conditions.data} are not those of {benchmark.name} ({cause})") from error
+    for one in instances:
+        if not all(isinstance(text, str) for text in cast("tuple[object, ...]", (one.id, one.group))):
+            raise DataError(f"{benchmark.name}: id and group of an instance are text, not {one.id!r} and {one.group!r}")
     ids = [one.id for one in instances]
     if len(set(ids)) < len(ids):
         duplicate = next(one for number, one in enumerate(ids) if one in ids[:number])

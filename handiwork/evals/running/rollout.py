@@ -12,11 +12,11 @@ import traceback
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from handiwork.agents.state import State
 from handiwork.errors import BrowserError, SandboxError
-from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, UnfitError
+from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, Score, UnfitError
 from handiwork.evals.running import arms
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
@@ -200,12 +200,21 @@ async def _result_fields(
                 outcome, why = "submitted", f"its {steps} steps were up"
             if outcome in NOT_MEASURED:
                 return {"outcome": outcome, "why": why}
-            score = await _grade(benchmark.score(rollout))
+            score = await _grade(_score(benchmark, rollout))
     except Exception as error:  # noqa: BLE001 - as above; the cost so far is kept
         outcome, why = _blame(error)
         return {"outcome": outcome, "why": why}
-    scoring = {"score": score.value, "answer": score.answer, "details": dict(score.details)}
+    scoring = {"score": score.value, "answer": score.answer, "details": score.details}
     return {"outcome": outcome, "why": why, **scoring}
+
+
+async def _score(benchmark: Benchmark, rollout: Rollout) -> Score:
+    """Return the benchmark's score, its answer as text. Raises ValueError for a value that is not from 0 to 1."""
+    score = await benchmark.score(rollout)
+    value, answer = float(score.value), cast("object", score.answer)
+    if not 0 <= value <= 1:  # NaN is not either
+        raise ValueError(f"the score is {value}: a Score has a value from 0 to 1")
+    return Score(value, "" if answer is None else str(answer), dict(score.details))
 
 
 class _GraderError(Exception):

@@ -115,9 +115,9 @@ async def train_edges(
 
     Every graph gets the next instance; the instances are reshuffled when all have had their turn. The draws depend only
     on the seed and the iteration, so a saved swarm resumes as if it had not stopped. Rollouts that were not measured do
-    not count, and the cost of the saved iterations counts towards the cap. Raises RunStoppedError.
+    not count, and the cost so far, as the swarm has it, counts towards the cap. Raises RunStoppedError.
     """
-    rollouts.earlier = sum(iteration.cost for iteration in swarm.training.iterations) + swarm.training.prompt_cost
+    rollouts.earlier = swarm.training.cost
     while (number := len(swarm.training.iterations)) < iterations:
         random = Random(f"{seed} iteration {number}")
         samples = [draw(swarm, random) for _ in range(batch)]

@@ -6,14 +6,21 @@ import asyncio
 import ipaddress
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from handiwork.events.record import CostSource, Usage
-from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError, TemplateError, UnsupportedError
+from handiwork.llm.errors import (
+    EmptyAnswerError,
+    LLMError,
+    ProviderError,
+    RequestRejectedError,
+    TemplateError,
+    UnsupportedError,
+)
 from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.capability_cache import recall, remember
@@ -43,7 +50,7 @@ T = TypeVar("T")
 _WIRE_RULES: tuple[tuple[WireRule, re.Pattern[str]], ...] = (
     # DeepSeek and Kimi want it in every answer of a turn with tool calls; Mistral has no such field.
     ("reasoning", re.compile(r"reasoning_content(?!.{0,60}extra inputs)", re.IGNORECASE | re.DOTALL)),
-    ("short ids", re.compile(r"tool[ _]call[ _]id|tool_use[._ ]id", re.IGNORECASE)),
+    ("short ids", re.compile(r"tool[ _]call[ _]id|tool_calls\[\d+\]\.id|tool_use[._ ]id", re.IGNORECASE)),
 )
 
 
@@ -149,6 +156,7 @@ class ChatLLM:
         async def attempt() -> Completion:
             client = await self._open()
             require_senses(messages, self._capabilities, self._name)
+            known = {*self._normaliser.rules, *self._wire.rules}
             texts = self._wire.texts(self._normaliser.normalise(messages))
             # Every message is encoded once: encoding a long conversation for every call takes milliseconds.
             content = f'{{"messages":[{",".join(texts)}],{dumps(body)[1:]}'
@@ -156,7 +164,7 @@ class ChatLLM:
                 return await self._attempt(client, content, on_delta)
             except LLMError as error:
                 self._learn(error, tools=bool(tools), form=form, images=has_images(messages))
-                if not self._adapt(error, body):
+                if not self._adapt(error, body, known):
                     raise
                 raise ProviderError(str(error), retry_after=0.0) from error
 
@@ -183,9 +191,12 @@ class ChatLLM:
         completion = await with_retries(self._patience, attempt)
         return Embeddings(tuple(vectors), completion)
 
-    def _adapt(self, error: LLMError, body: dict[str, Any]) -> bool:
-        """Return whether the next request, with this body, differs in what the server refuses."""
-        if isinstance(error, TemplateError) and error.rule not in self._normaliser.rules:
+    def _adapt(self, error: LLMError, body: dict[str, Any], known: Container[str]) -> bool:
+        """Return whether the next request, with this body, differs in what the server refuses.
+
+        ``known`` are the rules of the refused request; a parallel call may have added others since.
+        """
+        if isinstance(error, TemplateError) and error.rule not in known:
             self._normaliser.rules.add(error.rule)
             return True
         if isinstance(error, RequestRejectedError) and "temperature" in str(error) and "temperature" in body:
@@ -198,8 +209,10 @@ class ChatLLM:
             self._takes_stream_options = False
             del body["stream_options"]
             return True
-        if isinstance(error, RequestRejectedError):
-            return any(pattern.search(str(error)) and self._wire.obey(rule) for rule, pattern in _WIRE_RULES)
+        for rule, pattern in _WIRE_RULES if isinstance(error, RequestRejectedError) else ():
+            if rule not in known and pattern.search(str(error)):
+                self._wire.obey(rule)
+                return True
         return False
 
     def _learn(self, error: LLMError, *, tools: bool, form: ReplyForm | None, images: bool) -> None:
@@ -332,7 +345,7 @@ class ChatLLM:
             raise RequestRejectedError(f"{self._server} filtered the whole answer")
         if answer.finish_reason == "length":
             raise RequestRejectedError(f"{self._model} used up its output limit before it answered")
-        raise ProviderError(f"{self._server} sent an empty answer")
+        raise EmptyAnswerError(f"{self._server} sent an empty answer")
 
     @property
     def _server(self) -> str:

@@ -80,6 +80,11 @@ def schema_form(schema: JsonSchema) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": schema}}
 
 
+def valid_name(name: str) -> str:
+    """Return a tool's name as every provider takes it: models also call tools that there are not."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unknown"
+
+
 class Wire:
     """Builds the wire form of messages, once for each message; keeps that of the last conversation.
 
@@ -94,14 +99,12 @@ class Wire:
         self._texts: WeakKeyDictionary[Message, str] = WeakKeyDictionary()
         self._last: tuple[list[Message], list[str]] = [], []
 
-    def obey(self, rule: WireRule) -> bool:
-        """Write messages by this rule from now on; return False if they already are."""
-        if rule in self.rules:
-            return False
-        self.rules.add(rule)
-        self._texts.clear()
-        self._last = [], []
-        return True
+    def obey(self, rule: WireRule) -> None:
+        """Write messages by this rule from now on."""
+        if rule not in self.rules:
+            self.rules.add(rule)
+            self._texts.clear()
+            self._last = [], []
 
     def texts(self, messages: Sequence[Message]) -> list[str]:
         """Return every message as JSON; known messages give the same text object again."""
@@ -128,7 +131,7 @@ class Wire:
                     "id": self._id(call.id),
                     "type": "function",
                     "function": {
-                        "name": call.name,
+                        "name": valid_name(call.name),
                         "arguments": json.dumps(arguments_object(call.arguments)),
                     },
                 }

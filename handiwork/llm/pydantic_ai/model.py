@@ -32,9 +32,11 @@ from handiwork.llm.bounded_client import BoundedClient, cause_of
 from handiwork.llm.errors import (
     AnswerTooLargeError,
     AuthenticationError,
+    EmptyAnswerError,
     LLMError,
     ProviderError,
     RequestRejectedError,
+    TemplateError,
     UnsupportedError,
 )
 from handiwork.llm.failure import lacking, refusal
@@ -192,13 +194,17 @@ class ProviderLLM:
         """Return the model's answer, with the retries of Patience; see LLM.complete."""
         require_senses(messages, self._capabilities, self._name)
         await self.open()
-        forms = self._parts.forms(self._normaliser.normalise(messages))
         parameters = _parameters(tools, form)
 
         async def attempt() -> Completion:
+            known = set(self._normaliser.rules)
+            forms = self._parts.forms(self._normaliser.normalise(messages))
             try:
                 return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
             except LLMError as error:
+                if isinstance(error, TemplateError) and error.rule not in known:
+                    self._normaliser.rules.add(error.rule)
+                    raise ProviderError(str(error), retry_after=0.0) from error
                 images = has_images(messages)
                 fewer = lacking(error, self._capabilities, tools=bool(tools), form=form, images=images)
                 if fewer is None:
@@ -274,7 +280,7 @@ class ProviderLLM:
         elif response.finish_reason in ("content_filter", "length"):
             error = RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
         else:
-            error = ProviderError(f"{self._name} sent an empty answer")
+            error = EmptyAnswerError(f"{self._name} sent an empty answer")
         error.discarded = (completion,) if usage.total else ()
         raise error
 
@@ -284,6 +290,8 @@ class ProviderLLM:
             settings["temperature"] = temperature
         if self._model.system == "anthropic":
             settings |= {"anthropic_cache": True, "anthropic_cache_instructions": True}
+        elif self._model.system == "bedrock":  # its models, too, cache a prompt only on request
+            settings |= {f"bedrock_cache_{part}": True for part in ("instructions", "tool_definitions", "messages")}
         return cast("ModelSettings", settings)
 
     @contextmanager

@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 )
 
 from handiwork.events.base import Part
-from handiwork.llm.openai_compatible.wire import Blobs, arguments_object, text_of
+from handiwork.llm.openai_compatible.wire import Blobs, arguments_object, text_of, valid_name
 from handiwork.llm.types import Message, ToolCall
 
 _PROVIDER_FIELDS = ("id", "signature", "provider_name", "provider_details")
@@ -78,7 +78,7 @@ class MessageParts:
         names: dict[str, str] = {}
         forms: list[ModelMessage] = []
         for message in messages:
-            names.update((call.id, call.name) for call in message.tool_calls)
+            names.update((call.id, valid_name(call.name)) for call in message.tool_calls)
             form = self._forms.get(message)
             if form is None:
                 form = self._forms[message] = self._form(message, names)
@@ -118,7 +118,8 @@ class MessageParts:
             parts.append(TextPart(text, **extras.get("text", {})))
         for call in message.tool_calls:
             arguments = arguments_object(call.arguments)
-            parts.append(ToolCallPart(call.name, arguments, _sent(call.id), **extras.get(call.id, {})))
+            name = valid_name(call.name)
+            parts.append(ToolCallPart(name, arguments, _sent(call.id), **extras.get(call.id, {})))
         for part in sorted((part for part in entries if "owner" not in part), key=lambda part: part["at"]):
             fields = {key: part[key] for key in _PROVIDER_FIELDS if key in part}
             parts.insert(part["at"], ThinkingPart(part["content"], **fields))

@@ -32,6 +32,8 @@ _FOCUSING = frozenset({"fill", "clear", "focus", *_SETTING})
 _KEYS = frozenset({"press", "keyboard_press", "keyboard_down"})
 _TYPING = _KEYS | {"keyboard_type"}
 _SENDING_KEYS = frozenset({"Enter", "NumpadEnter"})
+_BREAKS = frozenset("\r\n")
+"""Other names of Enter for the browser."""
 _PRESSING_KEYS = _SENDING_KEYS | {" ", "Space"}
 _DELETING_KEYS = frozenset({"Delete", "Backspace"})
 _FIELDS = frozenset(
@@ -192,6 +194,7 @@ def _only_types(call: _InspectedCall) -> bool:
 def _key(call: _InspectedCall) -> str:
     """Return the pressed key without its modifiers; for a typed text Enter or ""."""
     if call.name == "keyboard_type":
-        return "Enter" if "\n" in str(call.arguments.get("text", "")) else ""
+        return "Enter" if _BREAKS & set(str(call.arguments.get("text", ""))) else ""
     key = str(call.arguments.get("key_comb") or call.arguments.get("key") or "")
-    return key if key in ("+", " ") else key.rpartition("+")[2]
+    last = key if key in ("+", " ") else key.rpartition("+")[2]
+    return "Enter" if last in _BREAKS else last

@@ -37,6 +37,7 @@ _DISMISSAL_LIST = """
 _DISMISSALS = frozenset(_DISMISSAL_LIST.split())
 _SEARCHES = re.compile(r"search|find|filter|query|look ?up|such|recherch|busca", re.IGNORECASE)
 _LETTER_OR_DIGIT = re.compile(r"[a-z0-9\u00c0-\u024f]", re.IGNORECASE)
+_OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z\u00aa\u00b5\u00ba\u00c0-\u024f]")
 _DIRECTIONS = re.compile(r"[<>‹›«»←→↑↓▲▼◀▶+−–…☰⋮-]+")
 
 
@@ -46,8 +47,11 @@ def names_irreversible_act(names: Iterable[str], *, link: bool = False) -> bool:
 
 
 def is_understood(names: Iterable[str]) -> bool:
-    """Return whether one of the names is written in Latin letters, a number, or a sign of a direction."""
-    return any(_LETTER_OR_DIGIT.search(name) or _DIRECTIONS.fullmatch(name.strip()) for name in names)
+    """Return whether one of the names has only Latin letters and numbers, or is a sign of a direction."""
+    return any(
+        (_LETTER_OR_DIGIT.search(name) and not _OTHER_LETTER.search(name)) or _DIRECTIONS.fullmatch(name.strip())
+        for name in names
+    )
 
 
 def dismisses(names: Iterable[str]) -> bool:
@@ -61,8 +65,8 @@ def asks_for_search(words: Iterable[str]) -> bool:
 
 
 def address_names_irreversible_act(path: str) -> bool:
-    """Return whether a part of an address, between its separators, is a verb of such an act."""
-    return any(part.casefold() in _VERBS for part in re.split(r"[/?&=;#]", path))
+    """Return whether a part of an address, between its separators, begins with a verb of such an act."""
+    return any(re.split(r"[._-]", part)[0].casefold() in _VERBS for part in re.split(r"[/?&=;#]", path))
 
 
 def _names_act(name: str, link: bool) -> bool:

@@ -33,8 +33,9 @@ def check_model_budget(root: State, in_flight: int = 0) -> None:
     """
     limits, totals = root.limits, root.totals
     if limits.cost is not None and totals.unpriced:
-        unknown = f"the cost of {root.model} is not known"
-        raise LimitReachedError("cost", f"{unknown}, so the limit of ${limits.cost:g} cannot be kept")
+        unknown = f"the cost of {totals.unpriced} earlier call{'s' if totals.unpriced > 1 else ''} is not known"
+        remedy = "a higher limit does not help, only none"
+        raise LimitReachedError("cost", f"{unknown}, so the limit of ${limits.cost:g} cannot be kept; {remedy}")
     if limits.cost is not None and totals.cost + totals.last_cost * (1 + in_flight) > limits.cost:
         raise LimitReachedError(
             "cost",

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from copy import copy, deepcopy
 from functools import partial
@@ -14,13 +14,14 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from handiwork.agents.base import Agent, Step
+from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.interface import ExtraDataError, InterfaceError, dump, parse
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Action, Event
 from handiwork.events.describe import describe
 from handiwork.events.record import AgentDataEvent, StepStarted
+from handiwork.llm.errors import EmptyAnswerError
 from handiwork.session.policies.budget import LimitReachedError
 from handiwork.session.policies.condense import CannotCondenseError
 from handiwork.session.steps.executor import Executor
@@ -28,6 +29,8 @@ from handiwork.session.steps.recorded_llm import BlockingLLM, RecordedLLM
 
 CLOSINGS, CLOSING_SECONDS = 3, 60.0
 """How often in a row an agent may act at a limit, and the seconds for each action."""
+
+EMPTY = "Your reply was empty. Go on with the task, or end it."
 
 REMEDY = "Give the model defaults and validators that accept the data, then resume the session."
 
@@ -55,16 +58,23 @@ class AgentRunner:
 
         Each action gets the step's last completion; if the agent has linked some itself, the others are its own.
 
-        Raises the agent's errors, ExtraDataError before the step, and InterfaceError for a finish with outputs that do
-        not fit.
+        Raises the agent's errors, ExtraDataError before the step, InterfaceError for a finish with outputs that do not
+        fit, and MalformedReplyError for the model's first empty answer in a row: to the same prompt it gives no other.
         """
         self._llm.last_event = None
         self._extra_data = ExtraData(state, self._agent.data_model)
         view = self._extra_data.view
-        if self._blocking is None:
-            result = await cast("Awaitable[Step]", self._agent.step(view))
-        else:
-            result = await self._in_thread(self._blocking, view)
+        try:
+            if self._blocking is None:
+                result = await cast("Awaitable[Step]", self._agent.step(view))
+            else:
+                result = await self._in_thread(self._blocking, view)
+        except EmptyAnswerError as error:
+            last = state.history[-1][1] if state.history else None
+            if last is not None and last.content == EMPTY:
+                raise  # the model has been told already
+            self._llm.last_event = None
+            raise MalformedReplyError(EMPTY) from error
         self._closings = 0
         actions = self._checked(result)
         if state.totals.plan_mode and not state.id:
@@ -90,7 +100,10 @@ class AgentRunner:
         return remaining if remaining is None or not self._closings else max(remaining, CLOSING_SECONDS)
 
     def _checked(self, result: Step) -> list[Action]:
-        actions = [result] if isinstance(result, Action) else list(result)
+        several = not isinstance(result, Action) and isinstance(cast("object", result), Iterable)
+        actions = list(cast("Iterable[Action]", result)) if several else [cast("Action", result)]
+        if not all(isinstance(cast("object", action), Action) for action in actions):
+            raise TypeError(f"step returned {str(result)[:200]!r}, which is no action and no list of actions")
         for action in actions:
             if isinstance(action, AgentFinishAction):
                 parse(self._agent.outputs, action.outputs, "the outputs")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pydantic import JsonValue
 
 from handiwork.errors import BrowserError, SandboxError, WorkspaceError
-from handiwork.events.action import CodeSearchAction, MCPCallAction, MCPToolsAction
+from handiwork.events.action import CmdRunAction, CodeSearchAction, MCPCallAction, MCPToolsAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import MCPServerEvent, SnapshotEvent
@@ -58,6 +58,7 @@ class Executor:
         self._interrupt = interrupt
         self._ready: asyncio.Task[None] | None = None
         self._problem = ""
+        self._exports: list[Action] = []
 
     def prepare(self) -> None:
         """Start the sandbox in the background."""
@@ -96,12 +97,16 @@ class Executor:
         except SandboxError:
             self._ready = None
             raise
+        if isinstance(action, CmdRunAction) and action.source == "environment" and action.command.startswith("export "):
+            self._exports.append(action)
         try:
             return await self._execute(action, seconds, on_output, ask)
         except SandboxError as error:
             await self.sandbox.close()
             try:
                 await self.sandbox.start()
+                for export in self._exports:  # the new shell has lost the environment
+                    await self.sandbox.execute(export)
             except SandboxError:
                 self._ready = None
                 raise

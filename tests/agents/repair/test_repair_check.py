@@ -48,8 +48,8 @@ UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a
     ("files", "expected"),
     [
         ({"Makefile": "all:\n\ttrue\ncheck: all\n\ttrue\n", "go.mod": ""}, "make check"),
-        ({"Makefile": "all:\n\ttrue\n", "Cargo.toml": ""}, "cargo test"),
-        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test --silent"),
+        ({"Makefile": "all:\n\ttrue\n", "Cargo.toml": ""}, "cargo test --no-fail-fast"),
+        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "CI=true npm test --silent"),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'}, None),
         ({"go.mod": ""}, "go test ./..."),
         ({"test_a.py": UNITTEST}, "python3 -m unittest"),

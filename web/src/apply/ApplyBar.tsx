@@ -13,7 +13,7 @@ import { pendingCount } from "./wording";
 
 /** `changed` tells whether the session has changes now; it may have none, and an apply that can be undone. */
 export function ApplyBar({ store, changed }: { store: SessionStore; changed: boolean }) {
-  const { value: preview } = useApplyPreview(store);
+  const { value: preview, problem: unknown } = useApplyPreview(store);
   const [dialog, setDialog] = useState<"apply" | "request" | null>(null);
   const making = useBranch(store);
   const undoing = useUndo(store);
@@ -43,7 +43,7 @@ export function ApplyBar({ store, changed }: { store: SessionStore; changed: boo
           </a>
         )}
       </div>
-      <Problem text={undoing.problem || making.problem} />
+      <Problem text={undoing.problem || making.problem || unknown} />
       <p role="status" className={making.said || undoing.said ? "apply-said" : "hidden"}>
         {making.said || undoing.said}
       </p>

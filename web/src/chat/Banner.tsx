@@ -29,7 +29,7 @@ export function Banner({ store }: { store: SessionStore }) {
   const { info } = useSession(store);
   const [dialog, setDialog] = useState<"model" | "limits" | "permissions" | "apply" | "request" | null>(null);
   const { busy, problem, run } = useAsync();
-  const { value: preview } = useApplyPreview(store);
+  const { value: preview, problem: unknown } = useApplyPreview(store);
   const undoing = useUndo(store);
   const making = useBranch(store);
   const finished = info.state === "finished" && preview !== null;
@@ -52,7 +52,7 @@ export function Banner({ store }: { store: SessionStore }) {
         {tone === "busy" ? <Progress store={store} /> : exact((finished && whereText(preview)) || detail)}
         {process && !process.here && ` Run by process ${process.pid} on ${exact(process.host)}.`}
       </span>
-      <Problem text={problem || undoing.problem || making.problem} />
+      <Problem text={problem || undoing.problem || making.problem || (info.state === "finished" ? unknown : "")} />
       <span className="chat-commands">
         {finished && pendingCount(preview) > 0 && (
           <Button kind="primary" onClick={() => setDialog("apply")}>

@@ -1,4 +1,4 @@
-/** Unsent messages, kept while other panes or sessions are shown. */
+/** Unsent messages, and the task of a new session, kept while other panes, pages or sessions are shown. */
 
 import { useSyncExternalStore } from "react";
 import type { UploadedImage } from "../../generated/types";
@@ -11,6 +11,11 @@ export interface Draft {
 const EMPTY: Draft = { text: "", images: [] };
 const drafts = new Map<string, Draft>();
 const listeners = new Set<() => void>();
+
+// A reload would lose them, so the browser asks first.
+globalThis.addEventListener?.("beforeunload", (event) => {
+  if (drafts.size > 0) event.preventDefault();
+});
 
 export function draftOf(session: string): Draft {
   return drafts.get(session) ?? EMPTY;

@@ -1,5 +1,6 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { api } from "../api";
+import { draftOf, saveDraft } from "../chat/drafts";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
 import { Field } from "../components/Field";
@@ -15,10 +16,16 @@ import { TemplateField } from "../starting/TemplateField";
 import "../styles/starting.css";
 import type { SessionRow } from "../../generated/types";
 
+/** The name of the task's draft: no session has this id. */
+const NEW = "";
+
 /** Starts a session; the folders of the `known` sessions are suggested. */
 export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onClose: () => void }) {
   const folders = [...new Set(known.map((row) => row.workspace))].filter((path) => path.startsWith("/"));
-  const [form, setForm] = useState<Form>(() => ({ ...EMPTY, workspace: folders[0] ?? "", ...lastForm() }));
+  const [form, setForm] = useState<Form>(() => {
+    return { ...EMPTY, workspace: folders[0] ?? "", ...lastForm(), task: draftOf(NEW).text };
+  });
+  useEffect(() => saveDraft(NEW, { text: form.task, images: [] }), [form.task]);
   const { value: options, problem: loadProblem } = useLoaded(async () => {
     const [settings, agents] = await Promise.all([api.settings(), api.agents()]);
     return { settings, agents };
@@ -33,6 +40,7 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
     run(async () => {
       const { id } = await api.create(requestOf(form));
       rememberForm(form);
+      saveDraft(NEW, { text: "", images: [] });
       go(sessionPath(id));
     });
   const changed = optionCount(form);

@@ -91,7 +91,7 @@ function Layout({ store, pane }: { store: SessionStore; pane: string }) {
 
 function TitleBar({ store }: { store: SessionStore }) {
   const { info, connected, problem } = useSession(store);
-  useAttention(store.id, info.title, info.state);
+  useAttention(info);
   return (
     <>
       <header className="bar">

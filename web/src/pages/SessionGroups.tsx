@@ -1,6 +1,6 @@
 /** The rows of the list of sessions. */
 
-import { useState } from "react";
+import { useEffect, useReducer, useState } from "react";
 import type { SessionRow } from "../../generated/types";
 import { sessionApi } from "../api";
 import { Button } from "../components/Button";
@@ -14,8 +14,16 @@ import { age, dateAndTime, money, plural } from "../wording/format";
 import { modelName } from "../wording/text";
 import { DeleteSession, RenameSession } from "./changes";
 
+const MINUTE = 60_000;
+
 /** The sessions that need the user come first; the boxes select some to stop or delete together. */
 export function SessionGroups({ rows }: { rows: SessionRow[] }) {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  // The sessions' ages grow while nothing else changes.
+  useEffect(() => {
+    const timer = setInterval(redraw, MINUTE);
+    return () => clearInterval(timer);
+  }, []);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const waiting = rows.filter(rowNeedsUser);
   const others = rows.filter((row) => !rowNeedsUser(row));
@@ -48,7 +56,9 @@ function Bulk({ rows, onDone }: { rows: SessionRow[]; onDone: () => void }) {
   const archived = rows.every((row) => row.archived);
   const each = (affected: SessionRow[], operation: "stop" | "remove") =>
     run(async () => {
-      for (const { id } of affected) await sessionApi(id)[operation]();
+      // The newest first: a fork reads its parent's events, so it has to be deleted before it.
+      const newest = [...affected].sort((a, b) => (a.created < b.created ? 1 : -1));
+      for (const { id } of newest) await sessionApi(id)[operation]();
       onDone();
     });
   const archive = () =>

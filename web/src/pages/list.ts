@@ -22,6 +22,8 @@ const PAGE = 50;
 const LARGEST_PAGE = 500;
 const PAUSE = 150;
 const RECONNECT = 2000;
+/** Milliseconds between two reloads for changes of sessions: a search reads the texts of all. */
+const RELOAD = 1000;
 
 /** `onRow`, which stays the same, gets each row that is loaded or has changed. */
 export function useSessionList(
@@ -70,10 +72,11 @@ export function useSessionList(
   const more = next !== null;
   const whole = rows !== null && hasAllWaiting(rows, more);
   const filtered = q !== "" || state !== "" || archived;
-  useFollowedList((message) => {
+  const reload = useReload(load);
+  const connected = useFollowedList((message) => {
     if ("session" in message) onRow(message.session);
     if (filtered || !whole)
-      void load(); // only the server can filter, and count the rows that are not loaded
+      reload(); // only the server can filter, and count the rows that are not loaded
     else if ("deleted" in message) setRows((known) => known?.filter((row) => row.id !== message.deleted) ?? null);
     else if ("session" in message) setRows((known) => known && withRow(known, message.session, more));
     else void load();
@@ -96,13 +99,31 @@ export function useSessionList(
     );
   };
   const waiting = whole ? rows.filter(rowNeedsUser).length : counted;
-  return { rows, current: loadedFilter === wantedFilter, more, waiting, problem, loadMore };
+  const offline = connected ? "" : "Not connected, retrying. The list may be out of date.";
+  return { rows, current: loadedFilter === wantedFilter, more, waiting, problem: problem || offline, loadMore };
 }
 
 type Message = { ready: true } | { session: SessionRow } | { deleted: string };
 
-/** Follow the changes of the list; "ready" also follows a reconnection, after which the list may have changed. */
-function useFollowedList(listener: (message: Message) => void): void {
+/** Return a function that calls the newest `work`, once for all calls within RELOAD milliseconds. */
+function useReload(work: () => Promise<void>): () => void {
+  const newest = useRef(work);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    newest.current = work;
+  });
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      void newest.current();
+    }, RELOAD);
+  };
+}
+
+/** Follow the list, and return whether it is connected; after "ready" of a reconnection it may have changed. */
+function useFollowedList(listener: (message: Message) => void): boolean {
+  const [connected, setConnected] = useState(true);
   const current = useRef(listener);
   useEffect(() => {
     current.current = listener;
@@ -114,8 +135,11 @@ function useFollowedList(listener: (message: Message) => void): void {
     const open = () => {
       socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/api/follow`);
       socket.onmessage = (message) => current.current(JSON.parse(String(message.data)) as Message);
+      socket.onopen = () => setConnected(true);
       socket.onclose = () => {
-        if (!closed) timer = setTimeout(open, RECONNECT);
+        if (closed) return;
+        setConnected(false);
+        timer = setTimeout(open, RECONNECT);
       };
     };
     open();
@@ -125,4 +149,5 @@ function useFollowedList(listener: (message: Message) => void): void {
       socket.close();
     };
   }, []);
+  return connected;
 }

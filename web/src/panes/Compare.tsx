@@ -1,4 +1,4 @@
-import { useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 
 import { sessionState } from "../wording/state";
 import { type SessionStore, useSessionPart } from "../store";
@@ -16,13 +16,21 @@ const VIEWS: Record<View, string> = { events: "Events", changes: "Changes" };
 /** Milliseconds without an event after which both sessions are loaded again. */
 const QUIET = 1000;
 
+/** Milliseconds between two looks at the family: the page follows no other session. */
+const LOOK = 2000;
+
 /** This session beside its origin or one of its forks, after the events they share. */
 export default function ComparePane({ session }: { session: SessionStore }) {
   const head = useSettled(
     useSessionPart(session, (snapshot) => snapshot.head),
     QUIET,
   );
-  const { value: family, problem } = useLoaded(() => session.api.tree(), [session, head]);
+  const [looks, setLooks] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setLooks((before) => before + 1), LOOK);
+    return () => clearInterval(timer);
+  }, []);
+  const { value: family, problem } = useLoaded(() => session.api.tree(), [session, head, looks]);
   const [chosen, setChosen] = useState("");
   const [view, setView] = useState<View>("events");
   const list = useId();
@@ -56,7 +64,7 @@ export default function ComparePane({ session }: { session: SessionStore }) {
           name={relation(other, own)}
           shared={shared}
           view={view}
-          version={head}
+          version={`${head} ${other.head} ${sessionState(other)}`}
         />
       </div>
     </div>

@@ -10,7 +10,7 @@ import { useFilesVersion } from "./common/useFilesVersion";
 import { CodeMatchList, CodeSearch } from "./files/CodeSearch";
 import { FileBrowser } from "./files/FileBrowser";
 import { joined } from "./files/kind";
-import { NewFile } from "./files/NewFile";
+import { exists, NewFile } from "./files/NewFile";
 import { useTree } from "./files/useTree";
 
 /** The current files of the workspace, to search, read, download and upload. */
@@ -28,16 +28,20 @@ export default function FilesPane({ session }: { session: SessionStore }) {
   const input = useRef<HTMLInputElement>(null);
   const upload = async (files: File[]) => {
     setProblem("");
-    try {
-      for (const file of files) {
+    const problems: string[] = [];
+    for (const file of files) {
+      const path = joined(directory, file.name);
+      try {
+        if ((await exists(session, path)) && !confirm(`${path} exists. Replace it?`)) continue;
         setStatus(`Uploading ${file.name}…`);
-        const { path } = await session.api.files.upload(joined(directory, file.name), file);
+        await session.api.files.upload(path, file);
         setStatus(`Uploaded ${path}.`);
+      } catch (error) {
+        setStatus("");
+        problems.push(`${file.name}: ${errorMessage(error)}`);
       }
-    } catch (error) {
-      setStatus("");
-      setProblem(errorMessage(error));
     }
+    setProblem(problems.join(" "));
     tree.reload();
   };
   const choose = (path: string, isDirectory: boolean) => {

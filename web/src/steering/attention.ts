@@ -23,30 +23,29 @@ const WORDS: Partial<Record<AgentState, string>> = {
 };
 const ICON = "/icon.svg";
 
-export function needsUser(state: AgentState): boolean {
-  return NEEDS_USER.has(state);
-}
-
 /** Whether a session of the list needs the user: it waits for them, or its process ended while it was running. */
 export function rowNeedsUser({ state, interrupted }: Pick<SessionRow, "state" | "interrupted">): boolean {
   return NEEDS_USER.has(state) || (interrupted && state === "running");
 }
 
 /** Keep the tab's title and icon, and notify the user of changes while the page is not looked at. */
-export function useAttention(id: string, title: string, state: AgentState): void {
+export function useAttention(row: SessionRow): void {
+  const { id, title, state } = row;
   const away = useAway();
   const [unseen, setUnseen] = useState(false);
-  const before = useRef(state);
+  const needed = rowNeedsUser(row);
+  const now = row.interrupted ? "interrupted" : state;
+  const before = useRef<string>(now);
   useEffect(() => {
-    const changed = before.current !== state;
-    before.current = state;
-    if (!away || !isNews(state)) setUnseen(false);
+    const changed = before.current !== now;
+    before.current = now;
+    if (!away || !(needed || DONE.has(state))) setUnseen(false);
     else if (changed) {
       setUnseen(true);
-      notify(id, title, WORDS[state] ?? "");
+      notify(id, title, WORDS[state] ?? "The session was interrupted");
     }
-  }, [away, id, state, title]);
-  useTab(title, needsUser(state) || unseen);
+  }, [away, id, needed, now, state, title]);
+  useTab(title, needed || unseen);
 }
 
 /** Return a function that takes the rows of sessions, and notifies a user who looks elsewhere if one has changed. */
@@ -60,10 +59,6 @@ export function useListAttention(): (row: SessionRow) => void {
     if (before === undefined || before === now || !isAway()) return;
     if (rowNeedsUser(row) || DONE.has(state)) notify(id, title, WORDS[state] ?? "The session was interrupted");
   }, []);
-}
-
-function isNews(state: AgentState): boolean {
-  return NEEDS_USER.has(state) || DONE.has(state);
 }
 
 /** Set the tab's title, and mark it and the icon if the user is needed. */

@@ -119,7 +119,9 @@ def conditions_of(request: EvalRequest, flags: Mapping[str, Any]) -> tuple[Bench
         raise SettingsError(f"--feedback-model is for {able}: {benchmark.name} has no rule for feedback")
     steps = {} if flags["max_iterations"] is None else {"iterations": flags["max_iterations"]}
     conditions = Conditions(
-        benchmark=request.benchmark if request.benchmark == benchmark.name else str(Path(request.benchmark).absolute()),
+        benchmark=benchmark.name
+        if request.benchmark == benchmark.name
+        else str(Path(request.benchmark).expanduser().absolute()),
         split=request.split or benchmark.splits[0],
         data=str(request.data or ""),
         agent=agent,
@@ -251,11 +253,11 @@ def compare(first: Path, second: Path, as_json: bool) -> Exit:
 
 
 def show(title: str, report_tables: Sequence[Table], page: Path) -> None:
-    """Print a title, tables, and the path of the full report."""
+    """Print a title, tables, and the path of the page."""
     console = terminal_console()
     console.print(Text(plain(title), "bold"), soft_wrap=True)
     _print_tables(console, report_tables)
-    console.print(Text(f"\nfull report with every trajectory: {page}", "dim"), soft_wrap=True)
+    console.print(Text(f"\nfull report: {page}", "dim"), soft_wrap=True)
 
 
 def _print_tables(console: Console, report_tables: Sequence[Table]) -> None:
@@ -286,6 +288,8 @@ def reproduce(folder: Path, data_folder: Path | None, out: Path | None, executio
     new = _new_folder(run_plan, out)
     manifest.write(new, run_plan.manifest)
     code = execute(new, run_plan, Caps(), execution)
+    if Results(new).by_key:
+        reports.write(new, *summary_of(new))
     return compare(folder, new, as_json) if code is Exit.FINISHED else code
 
 

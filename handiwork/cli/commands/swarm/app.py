@@ -32,16 +32,16 @@ def train(
         Path, typer.Option(help="The swarm's file; if it exists, training continues it.", resolve_path=True)
     ] = Path("swarm.json"),
     agents: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="The agents of a new swarm, separated by commas: io, cot, tot, reflection, tools, web, code, "
-            "adversarial, or agents of the hub."
+            "adversarial, or agents of the hub; by default io,cot,tools."
         ),
-    ] = "io,cot,tools",
+    ] = None,
     strategy: Annotated[
-        Literal["references", "majority_vote", "random_choice", "self_consistency", "select_best"],
-        typer.Option(help="How a new swarm makes the final decision."),
-    ] = "references",
+        Literal["references", "majority_vote", "random_choice", "self_consistency", "select_best"] | None,
+        typer.Option(help="How a new swarm makes the final decision; by default references."),
+    ] = None,
     iterations: Annotated[int, typer.Option(min=0, help="Iterations in all, earlier ones included.")] = 50,
     batch: Annotated[int, typer.Option(min=2, help="Graphs drawn in each iteration, each for one instance.")] = 4,
     improve: Annotated[bool, typer.Option("--improve", help="Then improve the nodes' prompts by rollouts.")] = False,
@@ -77,7 +77,7 @@ def train(
     request = EvalRequest(benchmark, split, data, limit, selection, 1, None, None, None, deadline, None)
     flags = {"agent": "SwarmAgent", "model": model, "base_url": base_url, "protocol": None, "sandbox": sandbox}
     flags |= {"image": image, "allow_net": allow_net, "max_iterations": max_iterations}
-    names = [name.strip() for name in agents.split(",") if name.strip()]
+    names = None if agents is None else [name.strip() for name in agents.split(",") if name.strip()]
     training = TrainingRequest(out, names, strategy, iterations, batch, improve, seed, workers, max_cost)
     return train_swarm(request, flags, training)
 

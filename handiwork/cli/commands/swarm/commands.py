@@ -26,14 +26,17 @@ from handiwork.evals.training.edges import GraphRollouts, graph_rollouts, train_
 from handiwork.evals.training.instructions import improve_instructions
 from handiwork.settings import SettingsError
 
+AGENTS = ("io", "cot", "tools")
+"""The agents of a new swarm by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingRequest:
     """The arguments of ``handiwork swarm train`` that are about the training; ``max_cost`` is in USD."""
 
     out: Path
-    agents: Sequence[str]
-    strategy: Strategy
+    agents: Sequence[str] | None
+    strategy: Strategy | None
     iterations: int
     batch: int
     improve: bool
@@ -49,13 +52,15 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
     """
     if training.out.suffix != ".json":
         raise SettingsError(f"{training.out}: the name of a swarm's file ends with .json")
-    if not training.agents:
+    if training.agents is not None and not training.agents:
         raise SettingsError("--agents names no agent")
     if training.out.exists():
         swarm = load(training.out)
-        say(f"continuing the swarm in {training.out}: it has had {len(swarm.training.iterations)} iterations")
+        _check_options(swarm, training)
+        done = len(swarm.training.iterations)
+        say(f"continuing the swarm in {training.out}: it has had {done} of {training.iterations} iterations")
     else:
-        swarm = build(training.agents, training.strategy)
+        swarm = build(training.agents or AGENTS, training.strategy or "references")
     for node in swarm.nodes:
         if node.delegate:
             find(node.delegate)
@@ -78,6 +83,15 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
     return Exit.INFRASTRUCTURE if lost else Exit.FINISHED
 
 
+def _check_options(swarm: Swarm, training: TrainingRequest) -> None:
+    """Raise SettingsError for --agents or --strategy other than the swarm's: they would have no effect."""
+    given = build(training.agents or (), training.strategy or swarm.strategy)
+    others = [node.name for node in given.nodes] != [node.name for node in swarm.nodes]
+    if (training.agents and others) or given.strategy != swarm.strategy:
+        problem = "is not the one of --agents and --strategy: leave them out, or name another --out"
+        raise SettingsError(f"the swarm in {training.out} {problem}")
+
+
 async def _train(swarm: Swarm, run_plan: RunPlan, training: TrainingRequest) -> int:
     """Train the swarm; return the number of rollouts that failed through no fault of the agent."""
     async with graph_rollouts(run_plan, training.workers, training.max_cost) as rollouts:
@@ -87,19 +101,27 @@ async def _train(swarm: Swarm, run_plan: RunPlan, training: TrainingRequest) -> 
         return rollouts.lost
 
 
+_ROUNDING = 1e-9
+
+
 async def _train_edges(swarm: Swarm, rollouts: GraphRollouts, training: TrainingRequest) -> Swarm:
     """Train the edges, save the swarm after each iteration, and return it."""
     iterations = train_edges(swarm, rollouts, training.iterations, training.batch, training.seed)
-    async with aclosing(iterations):
-        async for trained in iterations:
-            swarm = trained
-            save(swarm, training.out)
-            done = swarm.training.iterations
-            recent = [iteration.mean for iteration in done[-10:]]
-            _tell(
-                f"iteration {len(done)} of {training.iterations}: score {done[-1].mean:.2f}, "
-                f"mean of the last {len(recent)} {sum(recent) / len(recent):.2f}, {rollouts.spent:.2f} USD"
-            )
+    try:
+        async with aclosing(iterations):
+            async for trained in iterations:
+                swarm = trained
+                save(swarm, training.out)
+                done = swarm.training.iterations
+                recent = [iteration.mean for iteration in done[-10:]]
+                _tell(
+                    f"iteration {len(done)} of {training.iterations}: score {done[-1].mean:.2f}, "
+                    f"mean of the last {len(recent)} {sum(recent) / len(recent):.2f}, {rollouts.spent:.2f} USD"
+                )
+    finally:
+        if (lost := rollouts.spent - swarm.training.cost) > _ROUNDING:  # an iteration that was stopped has spent it
+            so_far = swarm.training.model_copy(update={"lost_cost": swarm.training.lost_cost + lost})
+            save(swarm.model_copy(update={"training": so_far}), training.out)
     return swarm
 
 

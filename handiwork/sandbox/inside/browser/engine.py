@@ -33,6 +33,7 @@ _T = TypeVar("_T")
 _HURRY = 0.5  # seconds for an observation after an interrupt
 _SILENT = frozenset({"send_msg_to_user", "report_infeasible"})
 _ASKS_FOR_FILE = "The page asks for a file, and none was chosen: upload_file(bid, file) on that element chooses one."
+_DOWNLOADING = "A download is not finished yet: noop(5000) waits for it."
 _INTERRUPTED = "interrupted: what was done until then stays, the rest was not run"
 
 
@@ -216,7 +217,7 @@ async def _perform(window: Window, calls: list[PrimitiveCall]) -> tuple[str, str
             return f"{position}{_cut(call.text, 200)}: {problem}.{rest}", window.traffic.status
     warning = "" if quiet else f"The page had not finished loading after {LOADING:.0f} s."
     asked = _ASKS_FOR_FILE if window.asks_for_file else ""
-    return "", window.traffic.status or warning or asked
+    return "", window.traffic.status or warning or asked or (_DOWNLOADING if window.is_saving else "")
 
 
 async def _run(window: Window, call: PrimitiveCall) -> bool:

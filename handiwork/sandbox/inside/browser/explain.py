@@ -42,6 +42,11 @@ _NETWORK = {
     "ERR_EMPTY_RESPONSE": "the server ended the connection without an answer",
     "ERR_FILE_NOT_FOUND": "there is no such file",
     "ERR_CERT_AUTHORITY_INVALID": "the server's certificate is not trusted",
+    "ERR_CERT_COMMON_NAME_INVALID": "the server's certificate is for another host",
+    "ERR_CERT_DATE_INVALID": "the server's certificate has expired or is not valid yet",
+    "ERR_SSL_PROTOCOL_ERROR": "the server does not speak https there: is it http?",
+    "ERR_HTTP_RESPONSE_CODE_FAILURE": "the server answered with an error and without a page",
+    "ERR_INVALID_AUTH_CREDENTIALS": "the server asks for a user's name and password",
     "ERR_UNSAFE_PORT": "browsers do not use this port",
     "ERR_INVALID_URL": "it is no URL",
     "ERR_TOO_MANY_REDIRECTS": "the server sends from one address to another without end",
@@ -72,6 +77,8 @@ async def element_failure(element: ElementHandle, bid: str, error: PlaywrightErr
         return f"[{bid}] is an option of {option}"
     if "not visible" in text:
         return f"[{bid}] is not visible: something else shows it, or stands for it, such as a menu or its label"
+    if "option being selected is not enabled" in text:
+        return f"this option of [{bid}] is disabled: choose another one, or what enables it first"
     if "not enabled" in text:
         return f"[{bid}] is disabled: something else enables it, such as a field to fill first; noop(2000) waits"
     if "not editable" in text or "readonly" in text:

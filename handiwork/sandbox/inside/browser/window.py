@@ -64,6 +64,11 @@ class Window:
         return self._dialogs[0] if self._dialogs else None
 
     @property
+    def is_saving(self) -> bool:
+        """Whether a download has begun and not ended."""
+        return bool(self._saving)
+
+    @property
     def active(self) -> int:
         """The index of the current tab, -1 if there is none."""
         return self.pages.index(self._active) if self._active in self.pages else -1

@@ -11,9 +11,18 @@ export interface LineComment {
 
 const comments = new Map<string, LineComment[]>();
 
+const written = new Map<string, Map<string, string>>();
+
+/** The comments being written, by the keys of their lines; kept while other lines, panes or sessions are shown. */
+export function writtenIn(session: string): Map<string, string> {
+  const texts = written.get(session) ?? new Map<string, string>();
+  written.set(session, texts);
+  return texts;
+}
+
 // A reload would lose them, so the browser asks first.
 globalThis.addEventListener?.("beforeunload", (event) => {
-  if (comments.size > 0) event.preventDefault();
+  if (comments.size > 0 || [...written.values()].some((texts) => texts.size > 0)) event.preventDefault();
 });
 
 /** The comments that wait to be sent, kept while other panes or sessions are shown. */

@@ -4,15 +4,16 @@ import type { LineNotes } from "../../components/diff/DiffBlock";
 import { hunkAt, type DiffFile, type DiffLine } from "../../components/diff/patch";
 import { useAsync } from "../../components/useAsync";
 import type { SessionStore } from "../../store";
-import { commentsOf, type LineComment, lineKey, saveComments, textOn, withComment } from "./comments";
+import { commentsOf, type LineComment, lineKey, saveComments, textOn, withComment, writtenIn } from "./comments";
 import { CommentForm, SavedComment } from "./LineComment";
 
 /** The unsent comments of a session, what a diff shows of them, and the hunks and files that the user rejects. */
 export function useLineComments(session: SessionStore) {
   const [comments, setComments] = useState<LineComment[]>(() => commentsOf(session.id));
-  const [open, setOpen] = useState<string | null>(null);
+  const written = writtenIn(session.id);
+  const [open, setOpen] = useState<string | null>(() => [...written.keys()].at(-1) ?? null);
   /** The text in the open form, which is drawn again in another view or after another file. */
-  const draft = useRef("");
+  const draft = useRef([...written.values()].at(-1) ?? "");
   const [rejected, setRejected] = useState(0);
   const rejecting = useAsync();
   // The saved list, not the drawn one: a comment may have been added since the page was drawn.
@@ -23,6 +24,7 @@ export function useLineComments(session: SessionStore) {
   };
   const write = (file: DiffFile, line: DiffLine, text: string) => {
     change((list) => withComment(list, file.path, line, text));
+    written.delete(lineKey(file.path, line));
     setOpen(null);
   };
   const remove = (gone: readonly LineComment[]) => change((list) => list.filter((comment) => !gone.includes(comment)));
@@ -55,7 +57,7 @@ export function useLineComments(session: SessionStore) {
   const begin = useCallback(
     (file: DiffFile, line: DiffLine) => {
       const key = lineKey(file.path, line);
-      draft.current = textOn(commentsOf(session.id), file.path, line);
+      draft.current = writtenIn(session.id).get(key) ?? textOn(commentsOf(session.id), file.path, line);
       setOpen(key);
     },
     [session],
@@ -76,9 +78,16 @@ export function useLineComments(session: SessionStore) {
             <CommentForm
               label={`Comment on line ${line.new ?? line.old} of ${file.path}`}
               text={draft.current}
-              onChange={(value) => (draft.current = value)}
+              onChange={(value) => {
+                draft.current = value;
+                if (value) written.set(key, value);
+                else written.delete(key);
+              }}
               onSave={(text) => write(file, line, text)}
-              onCancel={() => setOpen(null)}
+              onCancel={() => {
+                written.delete(key);
+                setOpen(null);
+              }}
             />
           );
         }

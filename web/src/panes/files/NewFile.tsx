@@ -41,7 +41,8 @@ export function NewFile({ session, directory, onCreate, onClose }: Props) {
   );
 }
 
-async function exists(session: SessionStore, path: string): Promise<boolean> {
+/** Whether the session's copy has a file of that path. Throws ApiError, also for a directory. */
+export async function exists(session: SessionStore, path: string): Promise<boolean> {
   try {
     const answer = await session.api.files.read(path);
     await answer.body?.cancel();

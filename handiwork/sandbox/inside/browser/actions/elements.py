@@ -42,6 +42,8 @@ _OPTION = """(list, wanted) => {
   const options = [...list.querySelectorAll("[role=option]")];
   return options.find((one) => isWanted(one.getAttribute("aria-label")) || isWanted(one.textContent));
 }"""
+# A label, which the agent sees, comes before a value.
+_ARE_LABELS = "(element, all) => all.every((one) => [...element.options ?? []].some((option) => option.label === one))"
 _TAKES_SEVERAL = "element => element.tagName !== 'SELECT' || element.multiple"
 _FORMATS = (
     "Dates are written as 2026-12-31, times as 23:59, both as 2026-12-31T23:59, months as 2026-12, weeks as 2026-W52"
@@ -136,7 +138,9 @@ async def clear(window: Window, bid: str) -> None:
 async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: bool = False) -> None:
     """Fill a field; with an autocomplete menu the value of a text field is typed key by key."""
     async with element(window, bid) as (target, page):
-        if not enable_autocomplete_menu or await target.evaluate(_PICKED):
+        # A line break that is typed would press Enter, which may send the form.
+        typed = enable_autocomplete_menu and not {"\r", "\n"} & set(value)
+        if not typed or await target.evaluate(_PICKED):
             await target.fill(value)
             if value and await target.evaluate(_REFUSED):
                 raise DoneWrong(f"[{bid}] is empty now: it does not take {value[:100]!r}. {_FORMATS}")
@@ -183,7 +187,11 @@ async def select_option(window: Window, bid: str, options: str | list[str]) -> N
                     raise DoneWrong(f"[{bid}] has no option {wanted[:100]!r}")
                 await option.click()
             return
-        await target.select_option(options)
+        labels = [options] if isinstance(options, str) else options
+        if await target.evaluate(_ARE_LABELS, labels):
+            await target.select_option(label=labels)
+        else:
+            await target.select_option(labels)
 
 
 async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:

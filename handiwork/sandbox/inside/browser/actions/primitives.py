@@ -22,24 +22,30 @@ LONGEST_WAIT = 30_000
 _SCHEMES = ("http:", "https:", "file:", "data:", "about:")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d+([/?#]|$))")  # not a host with a port
 _STEPS = 5  # moves of a mouse that drags
-# The middle of the largest pane that scrolls, if neither the page nor what is under the mouse does.
+# The middle of the largest pane that scrolls, or else frame, if neither the page nor what is under the mouse does.
 _PANE = """() => {
   const style = (element) => getComputedStyle(element).overflowY;
   const scrolls = (element) => element.scrollHeight > element.clientHeight + 1 && /auto|scroll/.test(style(element));
   const page = document.scrollingElement ?? document.documentElement;
   const fixed = [page, document.body].some((root) => root && /hidden|clip/.test(style(root)));
   if (page.scrollHeight > innerHeight + 1 && !fixed) return null;
-  if ([...document.querySelectorAll(":hover")].some(scrolls)) return null;
-  let best = null;
-  for (const element of document.querySelectorAll("*")) {
-    if (!scrolls(element)) continue;
-    const box = element.getBoundingClientRect();
-    const [left, right] = [Math.max(box.left, 0), Math.min(box.right, innerWidth)];
-    const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, innerHeight)];
-    const area = Math.max(right - left, 0) * Math.max(bottom - top, 0);
-    if (area > (best?.area ?? 0)) best = { area, at: [(left + right) / 2, (top + bottom) / 2] };
+  // The document of another origin is null here, and may scroll.
+  const frameScrolls = (element) => /^I?FRAME$/.test(element.tagName) &&
+    !(element.contentDocument?.scrollingElement?.scrollHeight <= element.clientHeight + 1);
+  for (const fits of [scrolls, frameScrolls]) {
+    if ([...document.querySelectorAll(":hover")].some(fits)) return null;
+    let best = null;
+    for (const element of document.querySelectorAll("*")) {
+      if (!fits(element)) continue;
+      const box = element.getBoundingClientRect();
+      const [left, right] = [Math.max(box.left, 0), Math.min(box.right, innerWidth)];
+      const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, innerHeight)];
+      const area = Math.max(right - left, 0) * Math.max(bottom - top, 0);
+      if (area > (best?.area ?? 0)) best = { area, at: [(left + right) / 2, (top + bottom) / 2] };
+    }
+    if (best) return best.at;
   }
-  return best && best.at;
+  return null;
 }"""
 
 

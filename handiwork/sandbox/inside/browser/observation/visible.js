@@ -63,11 +63,12 @@
     (element.scrollHeight > element.clientHeight + 1 || element.scrollWidth > element.clientWidth + 1);
 
   // A page that draws a checkbox or file button of its own hides the real one, and its label takes the clicks.
-  const labelsHidden = (node) => {
+  const hiddenControl = (node) => {
     const control = node.tagName === "LABEL" ? node.control : null;
-    if (!control || !/^(checkbox|radio|file)$/.test(control.type) || control.disabled) return false;
+    if (!control || !/^(checkbox|radio|file)$/.test(control.type) || control.disabled) return null;
     const style = getComputedStyle(control);
-    return style.display === "none" || style.visibility !== "visible";
+    const hidden = style.display === "none" || style.visibility !== "visible" || empty(control.getBoundingClientRect());
+    return hidden ? control : null;
   };
 
   // `clip` bounds elements in the flow, `outer` those positioned against the nearest positioned ancestor.
@@ -87,7 +88,9 @@
     items.push(item);
     if (visible) {
       item.native = node.matches(NATIVE);
-      item.pointer = (pointer && !pointed) || labelsHidden(node);
+      const control = hiddenControl(node);
+      item.pointer = (pointer && !pointed) || control !== null;
+      if (control && control.type !== "file") item.checked = control.checked;
       const part = cut(box, mine);
       item.box = [part.left, part.top, part.right - part.left, part.bottom - part.top];
       if (node.tagName === "SELECT") item.options = options(node);
@@ -109,6 +112,8 @@
     }
     // Invisible elements stay only as ancestors of visible ones.
     if (!visible && items.length === number + 1) items.pop();
+    // An editor in a frame is the frame's whole body.
+    else if (node === document.body && node.isContentEditable) item.editor = true;
     else if (!root) {
       item.element = elements.length;
       elements.push(node);
@@ -129,13 +134,21 @@
   let active = document.activeElement;
   while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
   const scrolled = document.scrollingElement ?? document.documentElement;
+  // The wheel moves nothing where the page turned it off, as under a modal window.
+  const off = (axis) => [scrolled, document.body].some((root) => root && /hidden|clip/.test(getComputedStyle(root)[axis]));
+  const across = off("overflowX") ? 0 : scrolled.scrollWidth - scrolled.clientWidth;
+  const left = across && scrolled.scrollLeft + (getComputedStyle(scrolled).direction === "rtl" ? across : 0);
+  const down = !off("overflowY");
   const found = {
     items,
     title: document.title,
     focused: active && active !== document.body ? active.getAttribute("bid") : null,
-    scrolled: scrolled.scrollTop,
     height: innerHeight,
-    whole: scrolled.scrollHeight,
+    width: innerWidth,
+    above: down ? scrolled.scrollTop : 0,
+    below: down ? scrolled.scrollHeight - scrolled.scrollTop - innerHeight : 0,
+    left,
+    right: across - left,
   };
   return [JSON.stringify(found), ...elements];
 }

@@ -32,23 +32,27 @@ class Box:
 
 @dataclass
 class Visible:
-    """The visible part of one document. ``focused`` is a bid or empty; boxes are in the order of the page."""
+    """The visible part of one document. ``focused`` is a bid or empty; boxes are in the order of the page.
+
+    ``outside`` has for each direction the hidden screens, its name, and the arguments of the scroll that leads there.
+    """
 
     root: PageNode
     focused: str
     boxes: list[Box] = field(default_factory=list[Box])
-    above: float = 0.0
-    below: float = 0.0
-    height: int = 0
+    outside: list[tuple[float, str, str]] = field(default_factory=list[tuple[float, str, str]])
 
     def around(self) -> str:
         """Return a line that says how much of the page is outside the window; "" if nothing is."""
-        parts = [
-            f"{screens:.1f} screens {direction}: scroll(0, {sign}{self.height}) shows more"
-            for screens, direction, sign in ((self.above, "above", "-"), (self.below, "below", ""))
-            if screens > _SEEN_AROUND
-        ]
+        parts = [f"{screens:.1f} screens {where}: scroll({by}) shows more" for screens, where, by in self._hidden()]
         return f"... {'; '.join(parts)}" if parts else ""
+
+    def briefly(self) -> str:
+        """Return how much is outside the window without the scrolls, which are those of the page."""
+        return "; ".join(f"{screens:.1f} screens {where}" for screens, where, _ in self._hidden())
+
+    def _hidden(self) -> list[tuple[float, str, str]]:
+        return [part for part in self.outside if part[0] > _SEEN_AROUND]
 
 
 async def visible(session: CDPSession) -> Visible:
@@ -79,10 +83,13 @@ async def _read(
     _build(page, items, inside, offset, listening)
     if page.focused in inside:
         page.focused = inside[page.focused].focused or page.focused
-    screen = max(result["height"], 1)
-    page.above = result["scrolled"] / screen
-    page.below = max(result["whole"] - result["scrolled"] - screen, 0) / screen
-    page.height = result["height"]
+    height, width = max(result["height"], 1), max(result["width"], 1)
+    page.outside = [
+        (result["above"] / height, "above", f"0, -{height}"),
+        (result["below"] / height, "below", f"0, {height}"),
+        (result["left"] / width, "on the left", f"-{width}, 0"),
+        (result["right"] / width, "on the right", f"{width}, 0"),
+    ]
     return page
 
 
@@ -136,8 +143,8 @@ def _build(
             node.children.append(part.root)
             page.boxes += part.boxes
             part.root.bid = ""
-            if around := part.around():
-                node.note(around.removeprefix("... ").split(":")[0])
+            if hidden := part.briefly():
+                node.note(hidden)
 
 
 def _node(item: Item, listening: set[int]) -> PageNode:
@@ -145,7 +152,7 @@ def _node(item: Item, listening: set[int]) -> PageNode:
     node = (
         from_accessibility(description, item["bid"] or "")
         if description
-        else PageNode("generic", bid=item["bid"] or "")
+        else PageNode("textbox" if item.get("editor") else "generic", bid=item["bid"] or "")
     )
     if not item["visible"]:
         node.notes = [note for note in node.notes if note == "focused"]
@@ -156,6 +163,8 @@ def _node(item: Item, listening: set[int]) -> PageNode:
         node.clickable()
         if "tag" in item:
             node.note(item["tag"])
+    if "checked" in item:
+        node.note("checked" if item["checked"] else "unchecked")
     if item.get("scrollable"):
         node.note("scrollable")
     if "options" in item:
