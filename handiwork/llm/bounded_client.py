@@ -64,14 +64,19 @@ class BoundedClient(httpx2.AsyncClient):
 async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
     """Yield the lines of a streamed answer that have data, and an empty line for every piece that arrives.
 
-    Raises AnswerTooLargeError for a line that is too long.
+    An object on many lines, from a server that does not stream, is one line. Raises AnswerTooLargeError for a line that
+    is too long.
     """
     buffer = bytearray()
+    is_object = False
     async for piece in response.aiter_raw():
         yield ""
         *lines, last = piece.split(b"\n")
         for line in lines:
             buffer += line
+            is_object = is_object or bytes(buffer.strip()) == b"{"
+            if is_object:
+                continue
             if buffer.startswith((b"data:", b"{")):
                 yield buffer.decode(errors="replace").removesuffix("\r")
             buffer.clear()

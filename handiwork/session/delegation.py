@@ -19,7 +19,6 @@ from handiwork.errors import HandiworkError
 from handiwork.events.action import (
     AddTaskAction,
     AgentDelegateAction,
-    CmdRunAction,
     ForkAction,
     MCPToolsAction,
     MessageAction,
@@ -38,7 +37,6 @@ from handiwork.events.code_memory import (
 from handiwork.events.observation import (
     AgentDelegateObservation,
     ChildOutcome,
-    CmdOutputObservation,
     ErrorObservation,
     ForkObservation,
     PlanObservation,
@@ -169,21 +167,11 @@ class Delegation:
                 sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp, shared.make_search
             )
             try:
-                for line in _exports(parent.root):
-                    await executor.execute(CmdRunAction(command=line, source="environment"), None, lambda _: None)
+                for export in shared.exports:
+                    await executor.execute(export, None, lambda _: None)
                 await Loop(parent.context, child, agent, executor).run()
             finally:
                 await executor.close()
-
-
-def _exports(root: State) -> list[str]:
-    """Return the commands that set the environment of a devcontainer.json, which the shell of a child lacks.
-
-    Each process of the session has run them again.
-    """
-    runs = ((a.command, o) for a, o in root.history if isinstance(a, CmdRunAction) and a.source == "environment")
-    ran = (line for line, o in runs if line.startswith("export ") and isinstance(o, CmdOutputObservation))
-    return list(dict.fromkeys(ran))
 
 
 def _use_memory(

@@ -69,6 +69,25 @@ class TestPage:
         ]
         assert [one.kind for one in offered(read(tree))][:3] == ["fill", "fill", "click"]
 
+    def test_the_label_of_a_hidden_box_tells_its_state_and_is_clicked(self) -> None:
+        tree = (
+            "[2] LabelText '', clickable, checked\n\tStaticText 'News'\n"
+            "[3] LabelText '', clickable, unchecked\n\tStaticText 'Offers'"
+        )
+        assert page_lines(tree).split("\n") == [
+            "- [2] LabelText 'News', checked",
+            "- [3] LabelText 'Offers', unchecked",
+        ]
+        assert [one.kind for one in offered(read(tree))] == ["click", "click"]
+
+    def test_a_partly_checked_box_is_not_checked(self) -> None:
+        tree = "[2] checkbox 'All', partly checked\n[3] menuitemcheckbox 'Columns', partly checked"
+        assert page_lines(tree).split("\n") == [
+            "- [2] checkbox 'All', partly checked",
+            "- [3] menuitemcheckbox 'Columns', partly checked",
+        ]
+        assert [one.kind for one in offered(read(tree))] == ["check", "click"]
+
     def test_the_role_of_an_element_may_have_a_hyphen(self) -> None:
         tree = "[15] graphics-symbol 'France', clickable"
         assert page_lines(tree) == "- [15] graphics-symbol 'France'"

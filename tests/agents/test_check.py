@@ -8,7 +8,7 @@ from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.check import check_of
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, CmdRunAction, FileWriteAction
-from handiwork.events.observation import FileWriteObservation
+from handiwork.events.observation import CmdOutputObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
 from handiwork.llm.scripted.model import ScriptedLLM
@@ -61,6 +61,19 @@ async def test_it_runs_before_the_end_also_after_older_outputs_were_left_out() -
     actions = await CodeActAgent(ScriptedLLM([WRITE, END], capabilities=TEXT)).step(state)
     assert isinstance(actions, list)
     assert [action.command for action in actions if isinstance(action, CmdRunAction)] == ["make test"]
+
+
+@pytest.mark.parametrize(("exit_code", "ends"), [(0, True), (None, False)])
+async def test_the_task_does_not_end_by_a_check_that_still_runs(exit_code: int | None, ends: bool) -> None:
+    state = project("test:\n\ttrue")
+    output = CmdOutputObservation(command="make test", exit_code=exit_code, status="done" if ends else "running")
+    finish, run = reply(END), CmdRunAction(command="make test", completion=state.last_id + 1)
+    for event in (finish, run, output.with_fields(cause=state.last_id + 2)):
+        state.apply(event.with_fields(id=state.last_id + 1))
+    llm = ScriptedLLM([WRITE, END, "```bash\nmake wait\n```"], capabilities=TEXT)
+    action = await CodeActAgent(llm).step(state)
+    assert isinstance(action, AgentFinishAction) is ends
+    assert len(llm.requests) == (not ends)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +149,7 @@ async def test_the_task_ends_where_the_check_that_the_user_named_is_not_installe
     [
         ("bash: pytest: command not found", 127, True),
         ("/usr/bin/python3: No module named pytest", 1, True),
+        ("bash: run_tests.sh: No such file or directory", 127, False),
         ("ModuleNotFoundError: No module named 'shop'", 1, False),
     ],
 )
@@ -183,6 +197,18 @@ async def test_after_a_failed_import_the_model_is_told_where_the_module_is(cwd: 
     (said,) = [part.text for part in llm.requests[0][-1].content if "ModuleNotFoundError" in part.text]
     assert told in said
     assert ("PYTHONPATH" in said) is bool(told)
+
+
+async def test_the_workspaces_own_package_is_not_said_to_lack_installation() -> None:
+    state = project("all:\n\ttrue", paths=("Makefile", "notes.txt", "src/todo/__init__.py", "src/todo/__main__.py"))
+    run, failed = ran("python3 -m todo", "/usr/bin/python3: No module named todo", 1)
+    state.apply(run.with_fields(id=state.last_id + 1))
+    state.apply(failed.with_fields(id=state.last_id + 1, cause=state.last_id, cwd="/home/me/project"))
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    said = llm.requests[0][-1].content[0].text or ""
+    assert "todo is a module of the workspace: write PYTHONPATH=src before the command." in said
+    assert "not installed" not in said
 
 
 async def test_a_model_that_is_not_guided_gets_no_advice() -> None:

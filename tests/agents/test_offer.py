@@ -102,6 +102,14 @@ async def test_a_program_that_is_missing_is_not_run_again_in_any_way() -> None:
     assert isinstance(await step(again, *events, *ran()), CmdRunAction)  # the command may have installed it
 
 
+async def test_the_path_of_the_workspaces_package_is_no_repetition_of_the_command_without_it() -> None:
+    run = CmdRunAction(command="python3 -m todo")
+    missing = CmdOutputObservation(command=run.command, content="python3: No module named todo", exit_code=1)
+    events = [*began("src/todo/__main__.py"), reply("I run it.\n\n```bash\npython3 -m todo\n```"), run, missing]
+    action = await step(Small("I try.\n\n```bash\nPYTHONPATH=src python3 -m todo\n```"), *events)
+    assert isinstance(action, CmdRunAction)
+
+
 async def test_a_missing_program_is_not_installed_without_network() -> None:
     run = CmdRunAction(command="pytest -q")
     missing = CmdOutputObservation(command="pytest -q", content="bash: pytest: command not found", exit_code=127)
@@ -300,6 +308,25 @@ async def test_a_write_that_loses_most_of_a_file_unasked_is_to_be_made_again(lin
         assert isinstance(action, CmdRunAction)
 
 
+@pytest.mark.parametrize(
+    ("message", "undefined", "is_lost"),
+    [
+        ("Delete the unused function best.", (), False),
+        ("Move def best to another file.", (), False),
+        ("Correct the sum.", (), True),
+        ("Let mean do what best does.", ("line 2: undefined name 'best'",), True),
+    ],
+)
+async def test_a_short_write_may_lose_the_functions_that_the_task_names(
+    message: str, undefined: tuple[str, ...], is_lost: bool
+) -> None:
+    body = "best(values)" if undefined else "sum(values) / len(values)"
+    write = FileWriteAction(path="scores.py", content=f"def mean(values):\n    return {body}\n")
+    overwritten = FileWriteObservation(path="scores.py", lines=9, deleted_text=DART, undefined_names=undefined)
+    events = [*began("scores.py", message=message), reply("```write scores.py\n...\n```"), write, overwritten]
+    assert isinstance(await step(Small("part", RUN), *events), MessageAction if is_lost else CmdRunAction)
+
+
 async def test_a_write_that_is_asked_for_again_may_be_written_again() -> None:
     llm = Small("I write.\n\n```write a.py\n1\n```", "I write all of it.\n\n```write a.py\n1\n2\n3\n```")
     lost = MessageAction(content=f"{LOST}a.py, and these lines are gone: ...", source="environment")
@@ -347,3 +374,17 @@ async def test_a_task_may_have_a_file_of_the_same_name_as_one_of_the_example() -
     ls = [reply("I look.\n\n```bash\nls\n```"), CmdRunAction(command="ls"), listed]
     assert isinstance(await step(Small("new", greet), *began("a.py", message="Write greet.sh.")), FileWriteAction)
     assert isinstance(await step(Small(greet), *began("a.py"), *ls), FileWriteAction)
+
+
+async def test_a_program_may_mention_a_file_of_the_example() -> None:
+    write = "I write.\n\n```write b.py\nprint(open('notes.txt').read())\n```"
+    llm = Small(write)
+    assert isinstance(await step(llm, *began("a.py"), *written()), FileWriteAction)
+
+
+async def test_a_file_that_is_written_without_the_example_is_no_copy_and_may_be_run() -> None:
+    greet = "I write.\n\n```write greet.sh\necho Hello\n```"
+    write = await step(Small(*[greet] * 3), *began("a.py"), *written())
+    assert isinstance(write, FileWriteAction)
+    made = [reply(greet), write, FileWriteObservation(path="greet.sh", created=True)]
+    assert isinstance(await step(Small(COPY), *began("a.py"), *made), CmdRunAction)

@@ -82,6 +82,13 @@ async def test_fill_key_by_key_opens_the_menu_that_completes_a_word(browsing: Br
     assert await browsing.said("#chosen") == "chosen: apricot"
 
 
+async def test_a_line_break_filled_key_by_key_does_not_send_the_form(browsing: Browsing) -> None:
+    await browsing.open("forms.html")
+    seen = await browsing.do(f"fill({await browsing.bid('[name=name]')}, 'Ada\\n', enable_autocomplete_menu=True)")
+    assert seen.title == "Forms"
+    assert await browsing.js("document.forms[0].name.value") == "Ada"
+
+
 async def test_drag_and_drop(browsing: Browsing) -> None:
     await browsing.open("drag.html")
     await browsing.do(f"drag_and_drop({await browsing.bid('#thing')}, {await browsing.bid('#place')})")
@@ -179,6 +186,16 @@ async def test_an_option_of_an_aria_listbox_is_selected_by_its_label(browsing: B
     assert "chosen:New York" in (await browsing.attempt("noop()")).text
     wrong = await browsing.attempt(f"select_option({city}, 'Rome')")
     assert "has no option 'Rome'" in wrong.last_action_error
+
+
+async def test_an_option_is_selected_by_its_label_before_another_ones_value(browsing: Browsing) -> None:
+    await browsing.open("data:text/html,<select><option>-<option value=2>1<option value=1>2<option disabled>3</select>")
+    select = await browsing.bid("select")
+    for wanted, value in (("1", "2"), ("2", "1")):
+        await browsing.do(f"select_option({select}, {wanted!r})")
+        assert await browsing.js("document.querySelector('select').value") == value
+    seen = await browsing.attempt(f"select_option({select}, '3')")
+    assert f"this option of [{select[1:-1]}] is disabled" in seen.last_action_error
 
 
 async def test_disabled_elements_wrong_options_and_wrong_dates_are_told(browsing: Browsing) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.browser.helpers import Browsing
@@ -133,6 +135,58 @@ async def test_the_label_of_a_hidden_field_can_be_clicked(browser: Watching, sty
     assert seen.content.count("clickable") == 1
     await browser.do(f"click({label!r})")
     assert await browser.script("document.querySelector('input').checked")
+
+
+@pytest.mark.parametrize("style", ["display:none", "visibility:hidden", "appearance:none;width:0;height:0;margin:0"])
+async def test_the_label_of_a_hidden_box_says_whether_it_is_checked(browser: Watching, style: str):
+    shown = "<label>Card<input type=radio></label>"
+    seen = await browser.show(f"<label>Agree<input type=checkbox style='{style}'></label>{shown}")
+    (label,) = re.findall(r"\[(\d+)\] \w+ '', clickable, unchecked", seen.content)
+    seen = await browser.do(f"click({label!r})")
+    assert re.findall(r"\[(\d+)\] \w+ '', clickable, checked", seen.content) == [label]
+
+
+@pytest.mark.parametrize(
+    "script", ["frames[0].document.body.contentEditable = true", "frames[0].document.designMode = 'on'"]
+)
+async def test_an_editor_that_is_the_body_of_a_frame_is_filled(browser: Watching, script: str):
+    await browser.show("<iframe srcdoc='<p>Dear Ann' title=Letter></iframe>")
+    await browser.script(f"void ({script})")
+    editor = bid_of((await browser.do("noop(0)")).content, "textbox ''")
+    assert "StaticText 'Dear Bob'" in (await browser.do(f"fill({editor!r}, 'Dear Bob')")).content
+    assert await browser.script("frames[0].document.body.textContent") == "Dear Bob"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("<p style='width:2560px'>Wide", "... 1.0 screens on the right: scroll(1280, 0) shows more"),
+        ("<html dir=rtl><p style='width:2560px'>Wide", "... 1.0 screens on the left: scroll(-1280, 0) shows more"),
+        ("<body dir=rtl><p style='width:2560px'>Wide", "... 1.0 screens on the left: scroll(-1280, 0) shows more"),
+    ],
+)
+async def test_it_says_how_much_of_the_page_is_beside_the_window(browser: Watching, page: str, said: str):
+    assert said in (await browser.show(page)).content
+    across = 1280 if "right" in said else -1280
+    seen = await browser.do(f"scroll({across * 2}, 0)\nnoop(300)")
+    other = f"on the {'left' if across > 0 else 'right'}: scroll({-across}, 0) shows more"
+    assert said not in seen.content
+    assert other in seen.content
+
+
+async def test_of_a_page_that_turned_scrolling_off_nothing_is_said_to_be_outside(browser: Watching):
+    still, tall = "style='overflow:hidden'", "<p style='width:2560px;height:2160px'>Tall"
+    assert "screens" not in (await browser.show(f"<body {still}>{tall}")).content
+    assert "screens" not in (await browser.show(f"<html {still}>{tall}")).content
+    seen = await browser.show(f"<html style='overflow:auto'><body {still}>{tall}")
+    assert "screens below" in seen.content
+
+
+async def test_a_frame_in_its_middle_has_screens_above_and_below(browser: Watching):
+    await browser.show("<iframe title=Terms height=100 srcdoc='<p style=height:1000px>Terms'></iframe>")
+    await browser.script("frames[0].scrollTo(0, 400)")
+    seen = await browser.do("noop(0)")
+    assert re.search(r"Iframe 'Terms'.*, 4\.0 screens above; \d\.\d screens below", seen.content), seen.content
 
 
 async def test_of_a_long_text_only_the_lines_in_the_window_are_visible(browser: Watching):

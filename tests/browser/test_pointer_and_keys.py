@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.helpers import SITE, Browsing
+from tests.browser.helpers import OTHER, SITE, Browsing
 from tests.sandbox.helpers import output
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
@@ -78,6 +78,23 @@ async def test_the_wheel_scrolls_the_largest_pane_of_a_page_that_stands_still(br
     ]
     await browsing.do("mouse_move(100, 300)\nscroll(0, 200)\nnoop(300)")  # the mouse chooses the pane
     assert await browsing.js("['nav', 'main'].map(tag => document.querySelector(tag).scrollTop)") == [200, 300]
+
+
+@pytest.mark.parametrize("origin", [SITE, OTHER])
+async def test_the_wheel_scrolls_a_frame_below_a_header_that_stands_still(browsing: Browsing, origin: str) -> None:
+    await browsing.open("index.html")
+    frame = f"<h1>Header</h1><iframe src='{origin}/many?nodes=5000' style='width: 600px; height: 300px'></iframe>"
+    await browsing.js(f"document.body.innerHTML = {frame!r}")
+    await browsing.do("noop(500)\nscroll(0, 300)\nnoop(300)")
+    assert "1.0 screens above" in (await browsing.do("noop(0)")).content
+
+
+async def test_the_wheel_scrolls_the_largest_frame_of_a_frameset(browsing: Browsing) -> None:
+    frames = "<frame srcdoc='Menu'><frame src='many?nodes=5000'>"
+    await browsing.open("index.html")
+    await browsing.js(f"document.body.outerHTML = {f'<frameset cols=200,*>{frames}</frameset>'!r}")
+    seen = await browsing.do("noop(500)\nscroll(0, 720)\nnoop(300)")
+    assert "1.0 screens above" in seen.content
 
 
 async def test_a_page_without_end_grows_when_it_is_scrolled(browsing: Browsing) -> None:

@@ -62,6 +62,7 @@ async def test_a_file_of_the_workspace_can_be_opened(browsing: Browsing) -> None
         ("http://example.com/", "this sandbox has no network"),
         ("https://93.184.216.34/", "this sandbox has no network"),
         ("file:///nowhere", "there is no such file"),
+        ("https://127.0.0.1:8000/", "does not speak https there"),
         ("ftp://127.0.0.1/", "cannot be opened"),
         ("not a url", "cannot be opened"),
         ("javascript:alert(1)", "cannot be opened"),
@@ -207,6 +208,17 @@ async def test_a_download_that_is_cut_off_leaves_no_file_and_is_told(browsing: B
     assert seen.downloads == ()
     assert any(line.startswith("The download of report.csv failed: ") for line in seen.console), seen.console
     assert await output(browsing.sandbox, "ls downloads 2>/dev/null | wc -l") == "0"
+
+
+async def test_a_download_that_goes_on_is_told_until_it_is_finished(browsing: Browsing) -> None:
+    await output(browsing.sandbox, "rm -rf downloads")
+    await browsing.open("download.html")
+    await browsing.js("document.querySelector('a').href = '/dripping/report.csv?seconds=7'")
+    seen = await browsing.do(f"click({await browsing.bid('a')})")
+    assert seen.content.startswith("[A download is not finished yet: noop(5000) waits for it.]")
+    seen = await browsing.do("noop(3000)")
+    assert not seen.content.startswith("[A download")
+    assert seen.downloads == ("downloads/report.csv",)
 
 
 async def test_a_tab_that_only_starts_a_download_is_closed(browsing: Browsing) -> None:

@@ -60,8 +60,19 @@ def test_a_run_is_measured_in_a_fresh_folder_and_named_relative_to_it(
     found = program.workspace / "runs/first" if out else next((program.workspace / "evals").iterdir())
     again = program("eval", "reproduce", str(found.relative_to(program.workspace)), "--out", "again", "--json")
     assert again.returncode == 0, again.stderr
+    assert "100.0 %" in (program.workspace / "again/report.md").read_text()
     compared = json.loads(again.stdout)
     assert (compared["difference"]["mean"], compared["difference"]["n"], compared["p"]) == (0.0, 2, 1.0)
+
+
+def test_a_benchmark_may_be_named_below_the_home_folder(program: Program, data: Path) -> None:
+    (program.folder / "own.py").write_text(Path(ADDING).read_text())
+    model = program.script(bash("cat sum.txt"), finish("4"))
+    where = ("--data", str(data), "--model", model, "--ids", "sum-1", "--out", "run")
+    done = program("eval", "run", "~/own.py", *where)
+    assert done.returncode == 0, done.stderr
+    conditions = json.loads((program.workspace / "run/manifest.json").read_text())["conditions"]
+    assert conditions["benchmark"] == str(program.folder / "own.py")
 
 
 def test_a_run_is_reproduced_with_its_data_in_another_place(program: Program, data: Path, tmp_path: Path) -> None:
@@ -151,6 +162,7 @@ def test_sandbox_and_network_are_those_of_a_run_and_are_kept(program: Program, d
     run = json.loads((out / "report.json").read_text())["run"]
     assert (run["sandbox"], run["image"], run["image id"]) == ("none", None, "")
     assert run["allow_net"] == ["example.org", "127.0.0.2:81"]
+    assert "| allow\\_net | example.org, 127.0.0.2:81 |" in (out / "report.md").read_text()
     for folder in (out, again):
         (trajectory,) = (folder / "trajectories").iterdir()
         settings = json.loads(trajectory.read_text().splitlines()[0])["settings"]

@@ -42,10 +42,11 @@ async def planned(
     choice: InstanceSelection = InstanceSelection(),
     trials: int = 1,
     agent: str = "CodeActAgent",
+    benchmark: str = ADDING,
     **limits: float,
 ) -> RunPlan:
     conditions = Conditions(
-        benchmark=ADDING,
+        benchmark=benchmark,
         split="test",
         data=str(data),
         agent=agent,
@@ -53,7 +54,7 @@ async def planned(
         user_model=model,
         limits=Limits.model_validate(limits),
     )
-    return await plan.new(registry.find(ADDING), conditions, choice, trials, no_status)
+    return await plan.new(registry.find(benchmark), conditions, choice, trials, no_status)
 
 
 async def finished(out: Path, planned: RunPlan, caps: Caps = Caps(), workers: int = 2) -> dict[tuple[str, int], Result]:

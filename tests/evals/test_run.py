@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -263,6 +265,25 @@ async def test_a_score_that_json_cannot_hold_is_kept_as_text_and_the_run_goes_on
     ] * 2
     details = {"half": "\ufffd", "times": "{(1, 2): datetime.date(2026, 1, 31)}", "right": 4}
     assert [one.details for one in found] == [details] * 2
+
+
+class WithWrongScores(Adding):
+    scores = {"above": Score(1.5), "below": Score(-0.1), "nan": Score(math.nan), "none": cast("Score", None)}
+    answers = {"no answer": cast("str", None), "a number": cast("str", 7)}
+
+    async def score(self, rollout: Rollout) -> Score:
+        name = rollout.instance.id
+        return Score(1.0, self.answers[name]) if name in self.answers else self.scores[name]
+
+
+async def test_a_score_that_is_none_is_the_scorers_fault_and_every_answer_is_text(tmp_path: Path) -> None:
+    wrong = WithWrongScores()
+    work = await planned(sums(tmp_path / "data", *wrong.scores, *wrong.answers), script(tmp_path / "script"))
+    await finished(tmp_path / "out", replace(work, benchmark=wrong))
+    found = by_id(Results(tmp_path / "out").by_key.values())
+    assert {(found[one].outcome, found[one].score) for one in wrong.scores} == {("grader", None)}
+    assert "the score is nan: a Score has a value from 0 to 1" in found["nan"].why
+    assert [(found[one].score, found[one].answer) for one in wrong.answers] == [(1.0, ""), (1.0, "7")]
 
 
 def replied(*replies: str, reason: str = "stuck") -> State:

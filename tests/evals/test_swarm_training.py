@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from handiwork.agents.swarm.graph import DECISION, Swarm, build, load, save
+from handiwork.agents.swarm.graph import DECISION, Strategy, Swarm, build, load, save
 from handiwork.agents.swarm.reinforce import draw, learn
 from handiwork.agents.swarm.svg import draw_graph, draw_learning_curve
 from handiwork.cli.commands.eval.commands import EvalRequest
@@ -26,6 +26,7 @@ from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.run import RunStoppedError
 from handiwork.evals.training.edges import graph_rollouts, train_edges
 from handiwork.evals.training.instructions import improve_instructions
+from handiwork.settings import SettingsError
 from tests.evals import swarm_family
 from tests.evals.swarm_family import TEAM, TeamServer
 from tests.llm.standin import serving
@@ -209,6 +210,40 @@ async def test_a_budget_that_was_spent_on_prompts_is_not_spent_again(
         assert load(training.out).training.prompt_cost == pytest.approx(
             1.0
         )  # two rollouts, two critiques, one rewriting
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("new_user")
+async def test_a_budget_that_an_iteration_without_an_end_spent_is_not_spent_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await planned(TeamServer(), tmp_path / "data", "AB")
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"content": "A", "cost": 0.2}) + "\n")
+    request = EvalRequest(FILE, None, tmp_path / "data", None, None, 1, None, None, None, 60.0, None)
+    flags = {"agent": "SwarmAgent", "model": f"scripted:{script}", "base_url": None, "sandbox": "none"}
+    begun = TrainingRequest(tmp_path / "swarm.json", ["io"], "majority_vote", 3, 2, False, 0, 1, 0.7)
+    for training in (begun, replace(begun, agents=None, strategy=None)):  # resumed without the options
+        code = await asyncio.to_thread(train, request, {**flags, "max_iterations": None}, training)
+        assert code is Exit.LIMIT
+        said = capsys.readouterr().err
+        assert "has spent 0.80 USD, and its --max-cost allows no" in said
+        trained = load(training.out).training
+        assert [one.cost for one in trained.iterations] == [0.4]
+        assert trained.lost_cost == pytest.approx(0.4)
+    assert "it has had 1 of 3 iterations" in said
+
+
+@pytest.mark.parametrize(("agents", "strategy"), [(["io", "io"], None), (["cot"], None), (None, "references")])
+def test_a_training_is_not_resumed_with_other_agents_or_another_strategy(
+    agents: list[str] | None, strategy: Strategy | None, tmp_path: Path
+) -> None:
+    swarm, out = build(["io"], "majority_vote"), tmp_path / "swarm.json"
+    save(swarm, out)
+    request = EvalRequest(FILE, None, tmp_path, None, None, 1, None, None, None, None, None)
+    with pytest.raises(SettingsError, match="not the one of --agents and --strategy: leave them out, or name another"):
+        train(request, {}, TrainingRequest(out, agents, strategy, 1, 2, False, 0, 1, None))
+    assert load(out) == swarm
 
 
 class Shouting(swarm_family.Letters):

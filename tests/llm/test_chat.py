@@ -35,6 +35,19 @@ async def test_text_arrives_in_pieces_and_whole(server: StandIn, chat: Make) -> 
     assert completion.first_token <= completion.latency
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+async def test_a_server_that_does_not_stream_answers_by_one_object(
+    server: StandIn, chat: Make, indent: int | None
+) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "one\ntwo"}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+    answer = json.dumps({"object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}, indent=indent)
+    server.planned.append(Stream([answer], "close"))
+    completion = await chat().complete(ASK)
+    assert (completion.content, completion.finish_reason) == ("one\ntwo", "stop")
+    assert (completion.usage.input, completion.usage.output) == (5, 2)
+
+
 async def test_an_answer_that_repeats_itself_without_end_is_cut(server: StandIn) -> None:
     async def connect() -> ServerAddress:
         return ServerAddress(server.base_url)

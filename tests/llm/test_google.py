@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 
 from handiwork.events.record import Usage
 from handiwork.llm.errors import AuthenticationError, ContextWindowError
-from handiwork.llm.types import LLM, Message, Tool
+from handiwork.llm.types import LLM, Message, Tool, ToolCall
 from tests.llm.standin import Json, Refusal, StandIn, Stream
 
 MODEL = "google:gemini-2.5-flash"
@@ -52,6 +53,29 @@ async def test_the_signature_of_a_tool_call_goes_back_with_it(server: StandIn, c
     assert model["parts"][0]["functionCall"]["args"] == {"cmd": "ls"}
     assert model["parts"][0]["thoughtSignature"] == "c2lnbmVk"
     assert user["parts"][0]["functionResponse"]["name"] == "run"
+
+
+async def test_the_answer_to_an_odd_call_names_its_tool_as_the_call_does(server: StandIn, chat: Make) -> None:
+    server.planned.append(Stream([piece({"text": "done"}, finish="STOP")], end="close"))
+    call = Message.text("assistant", "", tool_calls=(ToolCall("c1", "multi_tool_use.parallel", "{}"),))
+    answer = Message.text("tool", "There is no such tool.", tool_call_id="c1")
+    await chat(MODEL).complete([*ASK, call, answer], tools=[TOOL])
+    _, model, user = server.requests[0]["contents"]
+    assert model["parts"][0]["functionCall"]["name"] == "multi_tool_use_parallel"
+    assert user["parts"][0]["functionResponse"]["name"] == "multi_tool_use_parallel"
+
+
+async def test_a_model_without_system_prompts_gets_them_with_the_task(server: StandIn, chat: Make) -> None:
+    words = "Developer instruction is not enabled for models/gemma-3-27b-it"
+    server.planned += [Refusal(400, {"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}})] * 2
+    server.planned += [Stream([piece({"text": "done"}, finish="STOP")], end="close")] * 3
+    llm = chat("google:gemma-3-27b-it")
+    await llm.open()
+    side_by_side = await asyncio.gather(llm.complete(ASK), llm.complete(ASK))
+    later = await llm.complete(ASK)
+    assert [len(answer.failed_attempts) for answer in (*side_by_side, later)] == [1, 1, 0]
+    assert ["systemInstruction" in request for request in server.requests] == [True, True, False, False, False]
+    assert server.requests[-1]["contents"][0]["parts"] == [{"text": "Be brief."}, {"text": "go"}]
 
 
 async def test_a_cut_stream_is_tried_again(server: StandIn, chat: Make) -> None:

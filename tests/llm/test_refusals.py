@@ -58,6 +58,7 @@ async def test_tools(server: StandIn, chat: Make, refusal: Refusal) -> None:
     [
         "'response_format' of type 'json_schema' is not supported by this model",
         "This model does not support structured output",
+        "JSON mode is not enabled for models/gemma-3-27b-it",
         "Invalid schema for response_format 'reply': In context=('properties', 'new'), 'maxLength' is not permitted.",
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,8 +124,16 @@ async def test_a_model_that_takes_no_pictures_is_learned_and_remembered(
         await again.complete([PICTURE])
 
 
-async def test_ids_of_another_models_calls_are_shortened_where_a_server_demands_it(server: StandIn, chat: Make) -> None:
-    words = "Tool call id was functions.run:0 but must be a-z, A-Z, 0-9, with a length of 9."
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Tool call id was functions.run:0 but must be a-z, A-Z, 0-9, with a length of 9.",
+        "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40.",
+    ],
+)
+async def test_ids_of_another_models_calls_are_shortened_where_a_server_demands_it(
+    server: StandIn, chat: Make, words: str
+) -> None:
     server.planned += [refused(words), Stream(text("done"))]
     assert (await chat().complete(called("functions.run:0"), [TOOL])).content == "done"
     first, second = (request["messages"] for request in server.requests)
@@ -133,6 +142,40 @@ async def test_ids_of_another_models_calls_are_shortened_where_a_server_demands_
     assert short == second[2]["tool_call_id"]
     assert len(short) == 9
     assert short.isalnum()
+
+
+@pytest.mark.parametrize(
+    "words", ["Tool call id was functions.run:0 but must be a-z, A-Z, 0-9.", "System role not supported"]
+)
+async def test_of_two_calls_side_by_side_each_meets_the_servers_demand(server: StandIn, chat: Make, words: str) -> None:
+    server.planned += [refused(words)] * 2 + [Stream(text("done"))] * 2
+    conversation = [Message.text("system", "Be brief."), *called("functions.run:0")]
+    llm = chat()
+    await llm.open()
+    answers = await asyncio.gather(*[llm.complete(conversation, [TOOL]) for _ in range(2)])
+    assert [answer.content for answer in answers] == ["done"] * 2
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("multi_tool_use.parallel", "multi_tool_use_parallel"),
+        ("run<|channel|>json", "run__channel__json"),
+        ("", "unknown"),
+        ("r" * 90, "r" * 64),
+    ],
+)
+async def test_a_call_of_a_tool_that_there_is_not_goes_back_by_a_name_that_servers_take(
+    server: StandIn, chat: Make, name: str, sent: str
+) -> None:
+    call = Message.text("assistant", "", tool_calls=(ToolCall("c1", name, "{}"),))
+    conversation = [ASK, call, Message.text("tool", "There is no such tool.", tool_call_id="c1")]
+    server.planned += [Stream(text("done")), anthropic_stream.reply(anthropic_stream.said("done"))]
+    await chat().complete(conversation, [TOOL])
+    await chat("anthropic:claude-sonnet-4-6").complete(conversation, [TOOL])
+    ours, anthropics = (request["messages"][1] for request in server.requests)
+    assert ours["tool_calls"][0]["function"]["name"] == anthropics["content"][0]["name"] == sent
 
 
 async def test_anthropic_gets_ids_of_its_own_letters(server: StandIn, chat: Make) -> None:

@@ -20,6 +20,8 @@ from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Message
 from handiwork.sandbox.host import HostSandbox
 from handiwork.session.session import Session
+from handiwork.session.steps.executor import Executor
+from handiwork.session.steps.interrupt import Interrupt
 from handiwork.session.steps.live import OutputDelta, TextDelta
 from tests.session.bench import Bench, bash, finish
 
@@ -89,6 +91,21 @@ async def test_a_lost_sandbox_is_started_again_and_the_agent_is_told(bench: Benc
     assert isinstance(lost, ErrorObservation)
     assert lost.error_id == "sandbox_lost"
     assert (back.content, state.agent_state) == ("back\n", "finished")
+
+
+async def test_a_lost_sandbox_comes_back_with_the_environment_of_the_project(bench: Bench) -> None:
+    executor = Executor(HostSandbox(bench.workspace, bench.store.blobs.put), Interrupt())
+    commands = [
+        CmdRunAction(command="export COLOUR='dark red'", source="environment"),
+        CmdRunAction(command="export COLOUR=green OWN=1; kill -9 $PPID"),
+        CmdRunAction(command="echo $COLOUR $OWN"),
+    ]
+    try:
+        _, lost, shown = [await executor.execute(command, None, lambda _: None) for command in commands]
+    finally:
+        await executor.close()
+    assert isinstance(lost, ErrorObservation)
+    assert (lost.error_id, shown.content) == ("sandbox_lost", "dark red\n")
 
 
 async def test_a_failing_model_stops_the_session_which_can_be_resumed(bench: Bench) -> None:

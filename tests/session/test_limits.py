@@ -65,7 +65,8 @@ async def test_a_cost_limit_cannot_be_kept_when_the_price_is_unknown(bench: Benc
     bench.llm.complete = unpriced  # the model a session is given may be any object of the protocol
     state = await session.run("go")
     assert (state.agent_state, state.change.reason, state.iteration) == ("paused", "limit", 1)
-    assert "not known" in state.change.content
+    assert "the cost of 1 earlier call is not known" in state.change.content
+    assert "a higher limit does not help" in state.change.content
 
 
 HERE = "tests.session.test_limits"

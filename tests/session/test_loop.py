@@ -156,3 +156,14 @@ async def test_an_agent_that_raises_ends_in_an_error_and_can_be_resumed(bench: B
     assert (state.agent_state, state.change.reason) == ("error", "agent")
     assert "Fragile raised KeyError: 'forgotten'" in state.last_error
     assert (await session.run()).agent_state == "finished"
+
+
+@pytest.mark.parametrize("returned", [None, "done", [None]], ids=str)
+async def test_a_step_that_returns_no_action_says_what_it_returned(bench: Bench, returned: object) -> None:
+    class Idle(Agent):
+        async def step(self, state: State) -> AgentFinishAction:
+            return returned  # type: ignore[return-value]
+
+    state = await (await bench.session([], agent=Idle)).run("go")
+    assert (state.agent_state, state.change.reason) == ("error", "agent")
+    assert f"step returned {returned!r}, which is no action and no list of actions" in state.last_error

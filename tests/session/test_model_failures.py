@@ -180,6 +180,12 @@ async def test_answers_without_content_cost_what_they_cost(served: Served) -> No
     assert failed.usage.total - spent == 2 * 3000
 
 
+async def test_a_model_whose_answer_stays_empty_is_told_and_the_session_goes_on(served: Served) -> None:
+    state = await (await served.session(EMPTY, EMPTY, bash("echo 1"), EMPTY, EMPTY, finish())).run("go")
+    await served.check(state)
+    assert served.asked()[-1] == "user: Error: Your reply was empty. Go on with the task, or end it."
+
+
 async def test_what_the_model_does_wrong_it_is_told(served: Served) -> None:
     served.server.alternating = True
     plans = [p for number, (reply, _) in enumerate(TOLD.values()) for p in (reply, bash(f"echo {number}"))]

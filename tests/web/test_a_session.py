@@ -143,6 +143,24 @@ async def test_a_file_is_uploaded_and_comes_back_as_it_was(open_window: OpenWind
     await expect(state_of(page)).to_contain_text("Finished")
 
 
+async def test_an_upload_replaces_a_file_only_if_the_user_says_so(open_window: OpenWindow, api: Api) -> None:
+    session = api.create(bash("echo agent > notes.txt"), finish())
+    page = await page_of(open_window, session, "?pane=files")
+    await expect(state_of(page)).to_contain_text("Finished")
+    for accepted, content in ((False, "agent\n"), (True, "user\n")):
+        async with page.expect_file_chooser() as chooser:
+            await page.get_by_role("button", name="Upload to the workspace").click()
+        async with page.expect_event("dialog") as asked:
+            await (await chooser.value).set_files([{"name": "notes.txt", "mimeType": "", "buffer": b"user\n"}])
+        question = await asked.value
+        assert question.message == "notes.txt exists. Replace it?"
+        await (question.accept() if accepted else question.dismiss())
+        if accepted:
+            await expect(page.get_by_text("Uploaded notes.txt.")).to_be_visible()
+        answer = await asyncio.to_thread(api.http.get, f"{session}/files/content", params={"path": "notes.txt"})
+        assert answer.text == content
+
+
 async def test_a_session_is_forked_at_an_event_and_compared(open_window: OpenWindow, api: Api) -> None:
     session = api.create(bash("echo one > number"), bash("echo two > number"), finish(), task="count")
     await asyncio.to_thread(api.until, session, "finished")

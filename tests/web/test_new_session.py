@@ -73,3 +73,14 @@ async def test_a_repository_that_cannot_be_cloned_is_told(open_window: OpenWindo
     await cloner.get_by_label("Address of the repository").fill("http://127.0.0.3:1/nowhere.git")
     await cloner.get_by_label("Address of the repository").press("Enter")
     await expect(cloner).to_contain_text("git cannot clone http://127.0.0.3:1/nowhere.git")
+
+
+async def test_a_task_that_was_not_started_is_there_when_the_dialog_opens_again(
+    open_window: OpenWindow, session: str
+) -> None:
+    page = await open_window("/")
+    task = (await dialog_of(page)).get_by_label(re.compile("^Task"))
+    await task.fill("Sort the books.")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect((await dialog_of(page)).get_by_label(re.compile("^Task"))).to_have_value("Sort the books.")

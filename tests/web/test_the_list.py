@@ -80,6 +80,24 @@ async def test_sessions_that_need_the_user_come_first_and_several_are_deleted(
     await expect(page.get_by_label("State")).to_have_value("finished")
 
 
+async def test_a_session_and_its_fork_are_deleted_together(open_window: OpenWindow, api: Api, session: str) -> None:
+    parent = api.create(bash("echo one"), finish(), title="forked: parent")
+    await asyncio.to_thread(api.until, parent, "finished")
+    at = next(event["id"] for event in api.events(parent) if event["type"] == "CmdOutputObservation")
+    fork = api.post(f"{parent}/fork", at=at, model=api.script(finish("unused"), finish()), message="again")
+    await asyncio.to_thread(api.until, f"/api/sessions/{fork['id']}", "finished")
+    page = await open_window("/?q=forked")
+    boxes = page.get_by_role("main").get_by_role("listitem").get_by_role("checkbox")
+    await expect(boxes).to_have_count(2)
+    for box in await boxes.all():
+        await box.check()
+    bulk = page.get_by_role("region", name="Selected sessions")
+    await bulk.get_by_role("button", name="Delete …").click()
+    await bulk.get_by_role("button", name="Delete 2 sessions").click()
+    await expect(page.get_by_text("No session matches.")).to_be_visible()
+    assert api.get("/api/sessions", q="forked")["sessions"] == []
+
+
 async def test_an_old_session_that_needs_the_user_is_first_and_counted_on_a_list_of_several_pages(
     open_window: OpenWindow, api: Api, session: str
 ) -> None:

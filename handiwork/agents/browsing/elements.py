@@ -43,12 +43,12 @@ class Element:
 
     def has(self, word: str) -> bool:
         """Whether the node has this property, like "clickable" or "disabled"."""
-        return re.search(rf"(?<![\w='-]){word}(?!=['\"]?(?:false|False))\b", self.rest) is not None
+        return re.search(rf"(?<![\w='-])(?<!partly ){word}(?!=['\"]?(?:false|False))\b", self.rest) is not None
 
     @property
     def checked(self) -> bool:
         """Whether the node is a ticked box or a chosen radio button."""
-        return self.has("checked") and not self.has("partly checked")
+        return self.has("checked")
 
 
 def elements(tree: str) -> list[Element]:

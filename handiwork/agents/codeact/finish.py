@@ -195,7 +195,8 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
     aim = await aim_of(llm, task, action.path)
     if aim == "whole" or not (is_short or aim == "add"):
         return None
-    if aim == "part" and _is_removal(state, action.content, observation.deleted_text, task):
+    removes = not observation.undefined_names and _is_removal(state, action.content, observation.deleted_text, task)
+    if aim == "part" and removes:
         return None
     again = f"Write the whole file again: these lines, and what is asked.\n{task}"
     text = f"{head}```\n{observation.deleted_text.rstrip()}\n```\n{again}"

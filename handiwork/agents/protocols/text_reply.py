@@ -308,7 +308,7 @@ def _call(tool: ActionTool, arguments: Mapping[str, Any]) -> ToolCall:
 def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
     properties = tool.tool.parameters["properties"]
     if "path" in properties:
-        head = head.replace("\\", "/")  # of Windows: a shell's escape would vanish
+        head = re.sub(r"\\(?! )", "/", head)  # of Windows; before a space it is an escape
     try:
         words = shlex.split(head)
     except ValueError:

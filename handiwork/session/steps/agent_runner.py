@@ -103,7 +103,8 @@ class AgentRunner:
         several = not isinstance(result, Action) and isinstance(cast("object", result), Iterable)
         actions = list(cast("Iterable[Action]", result)) if several else [cast("Action", result)]
         if not all(isinstance(cast("object", action), Action) for action in actions):
-            raise TypeError(f"step returned {str(result)[:200]!r}, which is no action and no list of actions")
+            shown = repr(result)[:200]
+            raise TypeError(f"step returned {shown}, which is no action and no list of actions")
         for action in actions:
             if isinstance(action, AgentFinishAction):
                 parse(self._agent.outputs, action.outputs, "the outputs")

@@ -40,7 +40,8 @@ class Executor:
     """Runs actions in one sandbox, on the files of ``branch``. A failed action returns an observation.
 
     An action receives only the ``secrets`` that it names. ``make_mcp`` makes the connections to the session's MCP
-    servers, which belong to the sandbox, ``make_search`` the search of the branch's code.
+    servers, which belong to the sandbox, ``make_search`` the search of the branch's code. ``exports`` are the commands
+    that have set the environment of a devcontainer.json, which every new shell lacks.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Executor:
         self._interrupt = interrupt
         self._ready: asyncio.Task[None] | None = None
         self._problem = ""
-        self._exports: list[Action] = []
+        self.exports: list[Action] = []
 
     def prepare(self) -> None:
         """Start the sandbox in the background."""
@@ -98,14 +99,14 @@ class Executor:
             self._ready = None
             raise
         if isinstance(action, CmdRunAction) and action.source == "environment" and action.command.startswith("export "):
-            self._exports.append(action)
+            self.exports.append(action)
         try:
             return await self._execute(action, seconds, on_output, ask)
         except SandboxError as error:
             await self.sandbox.close()
             try:
                 await self.sandbox.start()
-                for export in self._exports:  # the new shell has lost the environment
+                for export in self.exports:  # the new shell has lost the environment
                     await self.sandbox.execute(export)
             except SandboxError:
                 self._ready = None

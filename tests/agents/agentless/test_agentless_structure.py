@@ -228,6 +228,9 @@ class TestRegression:
             ("tests/a.py::x PASSED [ 50%]\nPASSED tests/a.py::x\n", ["tests/a.py::x"]),
             ("test src/lib.rs - add (line 5) ... ok\n", ["src/lib.rs - add"]),
             ("1/2 Test #1: area .......   Passed    0.01 sec\n2/2 Test #2: side ...***Failed\n", ["area"]),
+            ("PASS src/a.test.js\nFAIL src/b.test.js\nPASS c.test.js (5.2 s)\n", ["src/a.test.js", "c.test.js"]),
+            ("PASS src/a.test.js\n  ✓ adds (3 ms)\n", ["adds"]),
+            ("\x1b[32m    ✓\x1b[0m\x1b[90m adds\x1b[0m\n", ["adds"]),
         ],
         ids=[
             "pytest -r",
@@ -241,6 +244,9 @@ class TestRegression:
             "pytest -v -rp",
             "cargo doc",
             "ctest",
+            "jest's files",
+            "jest's only file",
+            "mocha's colours",
         ],
     )
     def test_the_tests_that_passed_are_read_from_the_output(self, output: str, names: list[str]) -> None:
@@ -254,6 +260,7 @@ class TestRegression:
     def test_runners_are_asked_to_name_the_tests(self) -> None:
         assert "unittest discover -v -s tests" in reporting("python3 -m unittest discover -s tests")
         assert "go test -v ./..." in reporting("go test ./...")
+        assert "python3 manage.py test -v 2 shop" in reporting("python3 manage.py test shop")
         assert "{ make test\n}" in reporting("make test")
 
     def test_a_test_file_that_cannot_be_imported_hides_no_other_test(self, tmp_path: Path) -> None:
@@ -262,6 +269,14 @@ class TestRegression:
         command = reporting(f"{sys.executable} -m pytest -q -p no:cacheprovider")
         ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert passed_tests(ran.stdout, "check", ran.returncode) == ["test_half.py::test_half"]
+
+    @pytest.mark.slow
+    def test_tests_that_pytest_names_in_colours_are_found(self, tmp_path: Path) -> None:
+        (tmp_path / "test_half.py").write_text("def test_half():\n    pass\n")
+        command = reporting(f"{sys.executable} -m pytest -q -p no:cacheprovider --color=yes")
+        ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert "\x1b[" in ran.stdout
+        assert passed_tests(ran.stdout, "check", 0) == ["test_half.py::test_half"]
 
     def test_of_too_many_tests_those_named_like_the_files_come_first(self) -> None:
         tests = [f"test_{number}" for number in range(600)] + ["test_area"]

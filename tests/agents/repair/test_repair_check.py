@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from handiwork.agents.repair.check import is_missing, is_protected, named_check, named_test, runner, runner_files
-from handiwork.agents.repair.outcome import Outcome
+from handiwork.agents.repair.outcome import Outcome, outcome_of
+from handiwork.events.observation import CmdOutputObservation
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,28 @@ def test_all_packages_of_go_are_no_placeholder() -> None:
     assert named_test("Run it as `pytest ...`.") is None
 
 
+@pytest.mark.parametrize(
+    "command", ["ctest", "tox", "vendor/bin/phpunit", ".venv/bin/pytest -q", ".venv/bin/python -m pytest"]
+)
+def test_a_named_test_program_is_the_test_without_the_word_and_from_any_folder(command: str) -> None:
+    assert named_test(f"See that `{command}` passes.") == command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("npm install --save-dev jest", "npm i vitest", "python3 -m pip install pytest", "uv add --dev pytest"),
+        *("poetry install --with test", "composer require --dev phpunit/phpunit"),
+    ],
+)
+def test_an_installation_of_test_programs_is_no_check(command: str) -> None:
+    assert named_check(f"Begin with `{command}`.") is None
+    assert named_test(f"Begin with `{command}`, then `make test`.") == "make test"
+    assert named_test(f"Run `{command} && make test`.") == f"{command} && make test"
+
+
 UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a(self): pass\n"
+DJANGO = "from django.test import TestCase\n\n\nclass ShopTest(TestCase):\n    def test_a(self): pass\n"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +75,9 @@ UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a
         ({"package.json": '{"scripts": {"test": "node --test"}}'}, "CI=true npm test --silent"),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'}, None),
         ({"go.mod": ""}, "go test ./..."),
+        ({"pom.xml": ""}, "mvn -q -fae test"),
+        ({"build.gradle": ""}, "gradle test --continue"),
+        ({"build.gradle.kts": ""}, "gradle test --continue"),
         ({"test_a.py": UNITTEST}, "python3 -m unittest"),
         ({"tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests"),
         ({"tests/test_a.py": UNITTEST, "tests/__init__.py": ""}, "python3 -m unittest discover -s tests -t ."),
@@ -63,6 +89,13 @@ UNITTEST = "import unittest\n\n\nclass TestA(unittest.TestCase):\n    def test_a
         ({"tests/constants.py": "A = 1\n"}, "python3 -m pytest -q"),
         ({"tests/helpers.py": "def f(): ...\n", "tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests"),
         ({"tox.ini": "[flake8]\n", "test_a.py": UNITTEST}, "python3 -m unittest"),
+        ({"manage.py": "", "shop/tests.py": DJANGO}, "python3 manage.py test"),
+        ({"manage.py": "", "shop/tests.py": f"import pytest\n{DJANGO}"}, "python3 -m pytest -q"),
+        ({"manage.py": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
+        ({"src/a/__init__.py": "", "test_a.py": "def test_a(): ...\n"}, "PYTHONPATH=src python3 -m pytest -q"),
+        ({"src/__init__.py": "", "src/a.py": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
+        ({"src/a.py": "", "src/b/c.pyx": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
+        ({"src/a.js": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
         ({"tox.ini": "[tox]\n", "a.py": ""}, "tox -q"),
         ({"tests/run.sh": "exit 1\n"}, "sh tests/run.sh"),
         ({"tests/test_a.sh": "#!/usr/bin/env bash\nexit 1\n"}, "bash tests/test_a.sh"),
@@ -136,9 +169,32 @@ def test_a_check_whose_program_is_not_installed_or_that_has_no_tests() -> None:
     assert is_missing(
         "make test", "ImportError: Start directory is not importable: 'tests'\nmake: *** [Makefile:2] Error 1\n"
     )
+    assert is_missing("make test", "error: unrecognized arguments: --cov\n  inifile: /a/pytest.ini\n  rootdir: /a\n")
     assert not is_missing("npm test", "sh: 1: husky: not found\n\n1) adds\n2) subtracts\n\n2 passing\n1 failing\n")
     assert not is_missing("sh test.sh", "test.sh: 2: shout: not found\n")
     assert not is_missing("python3 -m pytest -q", "E   ModuleNotFoundError: No module named 'shop'\n")
+
+
+def test_tests_in_several_folders_find_the_modules_in_src(tmp_path: Path) -> None:
+    test = UNITTEST.replace("import unittest", "import shop\nimport unittest", 1)
+    files = {"src/shop.py": "", "test_a.py": test, "tests/test_b.py": test}
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    check = runner(list(files), files)
+    assert check is not None
+    ended = subprocess.run(check, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stderr.count("Ran 1 test") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["addopts = --not-installed", "required_plugins = not-installed"])
+def test_settings_of_pytest_that_need_a_plugin_that_is_not_installed(tmp_path: Path, setting: str) -> None:
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\n{setting}\n")
+    (tmp_path / "test_a.py").write_text("def test_a(): ...\n")
+    command = [sys.executable, "-m", "pytest", "-q"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert is_missing("python3 -m pytest -q", ended.stdout + ended.stderr)
 
 
 TWO = "===== 2 failed, 3 passed in 0.1s ====="
@@ -189,6 +245,19 @@ def test_an_outcome_with_fewer_failures_is_better(better: str, worse: str) -> No
 )
 def test_an_outcome_that_fails_no_less_is_not_better(output: str, other: str) -> None:
     assert not Outcome(1, output).is_better_than(Outcome(1, other))
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        ("\x1b[31m===== \x1b[31m\x1b[1m2 failed\x1b[0m, \x1b[32m3 passed\x1b[0m =====\x1b[0m", "exit code 1, 2 failed"),
+        ("5 examples, \x1b[31m2 failures\x1b[0m", "exit code 1, 2 failed"),
+    ],
+    ids=["pytest", "rspec"],
+)
+def test_failures_are_counted_in_colours_too(output: str, summary: str) -> None:
+    observation = CmdOutputObservation(command="check", content="", exit_code=1)
+    assert outcome_of(observation, output, 1.0).summary == summary
 
 
 def test_nothing_is_better_than_to_pass() -> None:

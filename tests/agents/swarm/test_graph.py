@@ -171,6 +171,12 @@ def test_an_agent_of_the_hub_may_be_named_with_hyphens() -> None:
     assert [(node.name, node.delegate) for node in swarm.nodes if node.delegate] == [("swe-agent 2/work", "swe-agent")]
 
 
+@pytest.mark.parametrize("name", ["own.md", "agents/own", "2", "", "my agent"])
+def test_an_agent_of_no_valid_name_is_told(name: str) -> None:
+    with pytest.raises(SwarmError, match=f"{name!r} cannot join a swarm: name io, cot, "):
+        build(["io", name], "references")
+
+
 def test_the_default_swarm_hears_an_agent_that_changes_files() -> None:
     swarm = default_swarm().most_probable()
     (node,) = (node for node in swarm.nodes if node.operation == "delegate")

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from handiwork.agents.swarm.graph import DECISION, Swarm, build
+from handiwork.agents.swarm.graph import DECISION, Swarm, Training, build
 from handiwork.agents.swarm.reinforce import draw, gradient, learn, log_probability
 from tests.evals.swarm_family import play
 
@@ -100,3 +100,8 @@ async def test_training_finds_whom_to_hear(seed: int) -> None:
     assert heard <= {"io 1/answer", "io 2/answer"}
     means = [iteration.mean for iteration in swarm.training.iterations]
     assert sum(means[-20:]) > sum(means[:20]) + 5
+
+
+def test_the_cost_of_a_training_has_that_of_prompts_and_of_iterations_that_did_not_end() -> None:
+    swarm = build(["io"], "majority_vote").model_copy(update={"training": Training(prompt_cost=0.5, lost_cost=0.25)})
+    assert learn(swarm, [{0: True}], [1.0], cost=2.0).training.cost == 2.75

@@ -35,6 +35,12 @@ class Handler(BaseHTTPRequestHandler):
                 headers = {"Content-Disposition": f"attachment; filename={name}", "Content-Length": "1000"}
                 self._send("a,b\n1,2\n", kind="text/csv", headers=headers)
                 self.close_connection = True
+            case ["dripping", name]:
+                headers = {"Content-Disposition": f"attachment; filename={name}", "Content-Length": "16"}
+                self._send("a,b\n1,2\n", kind="text/csv", headers=headers)
+                self.wfile.flush()
+                time.sleep(float(query.get("seconds", "1")))
+                self.wfile.write(b"3,4\n5,6\n")
             case ["words"]:
                 time.sleep(float(query.get("seconds", "0.1")))
                 found = [word for word in WORDS if word.startswith(query.get("start", ""))]

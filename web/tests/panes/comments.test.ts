@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { filesOf } from "../../src/components/diff/patch";
-import { type LineComment, messageOf, withComment } from "../../src/panes/changes/comments";
+import { type LineComment, messageOf, withComment, writtenIn } from "../../src/panes/changes/comments";
 
 const PATCH = "--- a/poem.txt\n+++ b/poem.txt\n@@ -1,3 +1,3 @@\n roses\n-are red\n+are pink\n end\n";
 const [file] = filesOf(PATCH);
@@ -28,4 +28,10 @@ test("a second comment on a line replaces the first, and an empty one removes it
   expect(second.map(({ text }) => text)).toEqual(["two"]);
   expect(withComment(second, "poem.txt", line("are red"), "other")).toHaveLength(2);
   expect(withComment(second, "poem.txt", line("are pink"), "  ")).toEqual([]);
+});
+
+test("a comment that is being written is kept for its session", () => {
+  writtenIn("one").set("poem.txt 2", "Crims");
+  expect([...writtenIn("one").values()]).toEqual(["Crims"]);
+  expect(writtenIn("another").size).toBe(0);
 });

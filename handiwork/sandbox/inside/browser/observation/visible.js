@@ -134,10 +134,13 @@
   let active = document.activeElement;
   while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
   const scrolled = document.scrollingElement ?? document.documentElement;
-  // The wheel moves nothing where the page turned it off, as under a modal window.
-  const off = (axis) => [scrolled, document.body].some((root) => root && /hidden|clip/.test(getComputedStyle(root)[axis]));
+  // The wheel moves nothing where the page turned it off, as under a modal window. The body says so for the window only
+  // if the root says nothing.
+  const roots = [document.documentElement, document.body].filter(Boolean).map((root) => getComputedStyle(root));
+  const ruling = roots.find((style) => style.overflowX !== "visible" || style.overflowY !== "visible");
+  const off = (axis) => ruling !== undefined && /hidden|clip/.test(ruling[axis]);
   const across = off("overflowX") ? 0 : scrolled.scrollWidth - scrolled.clientWidth;
-  const left = across && scrolled.scrollLeft + (getComputedStyle(scrolled).direction === "rtl" ? across : 0);
+  const before = across && scrolled.scrollLeft + (getComputedStyle(scrolled).direction === "rtl" ? across : 0);
   const down = !off("overflowY");
   const found = {
     items,
@@ -147,8 +150,8 @@
     width: innerWidth,
     above: down ? scrolled.scrollTop : 0,
     below: down ? scrolled.scrollHeight - scrolled.scrollTop - innerHeight : 0,
-    left,
-    right: across - left,
+    left: before,
+    right: across - before,
   };
   return [JSON.stringify(found), ...elements];
 }

@@ -1,0 +1,55 @@
+"""What a block of plain text writes: whole files with fences of their own, at paths of any system."""
+
+from __future__ import annotations
+
+import pytest
+
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.protocols import TEXT
+from handiwork.agents.protocols.ask import read
+from handiwork.events.action import FileWriteAction
+from handiwork.llm.types import Completion
+
+DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2"
+WITHOUT_EDIT = [tool for tool in TOOLS if tool.name != "edit"]
+
+
+def written(text: str) -> FileWriteAction:
+    (write,) = read(TEXT, Completion(text), WITHOUT_EDIT)
+    assert isinstance(write, FileWriteAction)
+    return write
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        DIFF,
+        f"diff --git a/a.py b/a.py\nindex 1..2 100644\n{DIFF}",
+        "<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE",
+    ],
+)
+def test_a_change_of_a_file_is_not_written_as_its_text(change: str) -> None:
+    with pytest.raises(MalformedReplyError, match="this is only a change of it"):
+        written(f"```write a.py\n{change}\n```")
+
+
+@pytest.mark.parametrize("path", ["a.diff", "fixes/a.patch"])
+def test_a_patch_may_be_written(path: str) -> None:
+    assert written(f"```write {path}\n{DIFF}\n```").content == f"{DIFF}\n"
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_a_fence_in_a_docstring_belongs_to_the_file(indent: str) -> None:
+    lines = ["def add(a, b):", '    """Add.', "", "    ```", "    add(1, 2)", "    ```", '    """', "    return a + b"]
+    reply = "\n".join(f"{indent}{line}" for line in ["```write a.py", *lines, "```"])
+    assert written(reply).content == "\n".join(lines) + "\n"
+
+
+def test_a_deep_fence_closes_a_block_that_no_other_closes() -> None:
+    assert written("```write a.py\nx = 1\n    ```").content == "x = 1\n"
+
+
+@pytest.mark.parametrize("path", [r"src\shop\till.py", r'"src\shop\till.py"', "src/shop/till.py"])
+def test_the_path_may_have_the_backslashes_of_windows(path: str) -> None:
+    assert written(f"```write {path}\nx = 1\n```").path == "src/shop/till.py"
