@@ -25,6 +25,10 @@ class MalformedReplyError(Exception):
     """The model's reply is not an action; the model receives the error's text and can correct the reply."""
 
 
+class EmptyReplyError(MalformedReplyError):
+    """The model's reply has no text and no call."""
+
+
 class InterruptedCallError(Exception):
     """Raised in a blocking ``step`` whose model call the user interrupted."""
 
@@ -139,4 +143,4 @@ class Agent(Generic[Data]):
         return None
 
 
-__all__ = ["Agent", "AgentLLM", "Completion", "InterruptedCallError", "MalformedReplyError", "Step"]
+__all__ = ["Agent", "AgentLLM", "Completion", "EmptyReplyError", "InterruptedCallError", "MalformedReplyError", "Step"]

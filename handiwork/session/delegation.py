@@ -44,7 +44,7 @@ from handiwork.events.observation import (
 from handiwork.log.blobs import Blobs
 from handiwork.sandbox.base import Sandbox
 from handiwork.session.loop import Loop
-from handiwork.session.steps.executor import Executor
+from handiwork.session.steps.executor import Executor, is_export
 from handiwork.session.steps.read_output import read_output
 from handiwork.session.storage.code_memory import CodeMemory
 
@@ -166,8 +166,10 @@ class Delegation:
             executor = Executor(
                 sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp, shared.make_search
             )
+            # A process that resumes a fork runs its own exports after it.
+            waiting = filter(is_export, parent.state.pending)
             try:
-                for export in shared.exports:
+                for export in [*shared.exports, *waiting]:
                     await executor.execute(export, None, lambda _: None)
                 await Loop(parent.context, child, agent, executor).run()
             finally:

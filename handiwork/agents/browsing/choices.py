@@ -71,7 +71,8 @@ def read(tree: str) -> Page:
             state = ", ".join(word for word in words if node.has(word))
             role = "textbox" if node.has("editable") else node.role
             page.append(ElementChoice(kinds[at], node.bid, role, _name(nodes, at), node.value, node.options, state))
-            said_until = max(said_until, _end(nodes, at))
+            if node.role != "textbox" or node.value:  # the texts in an editor without one are what it holds
+                said_until = max(said_until, _end(nodes, at))
         elif at >= said_until and node.role != "RootWebArea" and node.name.strip():
             text = " ".join(node.name.split())
             page += [text] if not (page and isinstance(page[-1], ElementChoice) and page[-1].name == text) else []

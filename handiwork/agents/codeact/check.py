@@ -15,8 +15,10 @@ from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverview
 
 _NOT_FOUND = 127
 _NO_MODULE = re.compile(r"python[\d.]*: No module named ")
-_NO_FILE = re.compile(r"^(?:ba|da)?sh: (?:line \d+: )?\S+: No such file or directory$", re.MULTILINE)
-_NO_IMPORT = re.compile(r"^(?:ModuleNotFoundError|\S*python[\d.]*): No module named '?(\w+)", re.MULTILINE)
+_NO_FILE = re.compile(r"^(?:ba|da)?sh: (?:line \d+: )?(?!\S*\bbin/)\S+: No such file or directory$", re.MULTILINE)
+_NO_IMPORT = re.compile(
+    r"^(?:ModuleNotFoundError|\S*python[\d.]*): No module named '?(\w+)(?![\w.]*__main__)", re.MULTILINE
+)
 _PROSE = re.compile(r"[:,;.!?]: command not found$", re.MULTILINE)
 """What bash says of a text instead of a command: that its first word, with a mark at its end, is no program."""
 _FILE = r"^{}:\n```\n(.*?)^```$"

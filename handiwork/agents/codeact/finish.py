@@ -195,7 +195,7 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
     aim = await aim_of(llm, task, action.path)
     if aim == "whole" or not (is_short or aim == "add"):
         return None
-    removes = not observation.undefined_names and _is_removal(state, action.content, observation.deleted_text, task)
+    removes = not observation.undefined_names and _is_removal(state, action, observation.deleted_text, task)
     if aim == "part" and removes:
         return None
     again = f"Write the whole file again: these lines, and what is asked.\n{task}"
@@ -205,19 +205,21 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
 
 def _lost_definitions(state: State, deleted: str, task: str) -> bool:
     """Return whether lines define what neither the task nor a text that the turn has written names."""
-    return any(name not in _named(state, task) for name in _DEFINITION.findall(deleted))
+    known = _named(state, task)
+    return any(name not in known for name in _DEFINITION.findall(deleted))
 
 
-def _is_removal(state: State, content: str, deleted: str, task: str) -> bool:
-    """Return whether definitions are gone, and the task or a text that the turn has written names all of them."""
+def _is_removal(state: State, write: FileWriteAction, deleted: str, task: str) -> bool:
+    """Return whether definitions are gone, and the task or the turn's text of another file names all of them."""
     outer = {match[1] for match in _DEFINITION.finditer(deleted) if not match[0][0].isspace()}
-    gone = outer - set(_DEFINITION.findall(content))
-    return bool(gone) and gone <= _named(state, task)
+    gone = outer - set(_DEFINITION.findall(write.content))
+    return bool(gone) and gone <= _named(state, task, but=write.path)
 
 
-def _named(state: State, task: str) -> set[str]:
-    """Return the words of the task and of the texts that the turn has written."""
-    texts = [task, *(action.content for action, _ in turn_of(state) if isinstance(action, FileWriteAction))]
+def _named(state: State, task: str, but: str = "") -> set[str]:
+    """Return the words of the task and of the texts that the turn has written to files other than ``but``."""
+    writes = (action for action, _ in turn_of(state) if isinstance(action, FileWriteAction))
+    texts = [task, *(write.content for write in writes if write.path != but)]
     return {word for text in texts for word in _WORD.findall(text)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from handiwork.agents.base import AgentLLM, MalformedReplyError
+from handiwork.agents.base import AgentLLM, EmptyReplyError, MalformedReplyError
 from handiwork.agents.protocols import ReplyProtocol, protocol_of, protocol_of_reply
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.conventions import convention_messages
@@ -15,12 +15,14 @@ from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, calls_of, 
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action
-from handiwork.llm.errors import UnsupportedError
+from handiwork.llm.errors import EmptyAnswerError, UnsupportedError
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, ToolCall
 
 SMALL_WINDOW = 32_768
 """Tokens of the largest window that gets compact prompts and short observations."""
+
+EMPTY = "Your reply was empty. Go on with the task, or end it."
 
 RETRY_TEMPERATURES = (0.6, 1.0)
 """Temperatures of the retries after a reply that repeats an earlier action."""
@@ -58,8 +60,8 @@ async def ask(
 
     The conventions that the session has loaded stand between the ``prompt`` and the conversation.
     The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. If the server
-    refuses a feature of the protocol, ``choose`` picks another one. Raises MalformedReplyError and the errors of the
-    model.
+    refuses a feature of the protocol, ``choose`` picks another one. Raises MalformedReplyError, for the first empty
+    reply in a row too, as the model gives no other to the same prompt, and the errors of the model.
     """
     while True:
         capabilities = llm.capabilities
@@ -81,6 +83,11 @@ async def ask(
             if llm.capabilities == capabilities:
                 raise UnsupportedError(f"{error}; `--protocol auto` lets another protocol take its place") from error
             continue
+        except EmptyAnswerError as error:
+            last = state.history[-1][1] if state.history else None
+            if last is not None and last.content == EMPTY:
+                raise  # the model has been told already
+            raise EmptyReplyError(EMPTY) from error
         return read(protocol, completion, tools)
 
 

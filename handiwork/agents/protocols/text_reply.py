@@ -307,13 +307,13 @@ def _call(tool: ActionTool, arguments: Mapping[str, Any]) -> ToolCall:
 
 def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
     properties = tool.tool.parameters["properties"]
-    if "path" in properties:
-        head = re.sub(r"\\(?! )", "/", head)  # of Windows; before a space it is an escape
+    remaining = _positional(tool)
+    if remaining == ["path"]:
+        head = re.sub(r"\\+(?=[\w.@-])", "/", head)  # of Windows; before another mark it is an escape
     try:
         words = shlex.split(head)
     except ValueError:
         words = head.split()
-    remaining = _positional(tool)
     arguments: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -27,7 +28,8 @@ TOOLS = {
 RUNNERS = (
     ("Makefile", r"^(test|check)\s*:", "make {0}"),
     ("justfile", r"^(test|check)\s*:", "just {0}"),
-    ("package.json", r'"test"\s*:\s*"(?!echo \\"Error: no test)', "CI=true npm test --silent"),
+    ("package.json", r'"test"\s*:\s*"[^"]*(?:react-scripts|craco|vitest(?! run)|ng test)', "CI=true npm test --silent"),
+    ("package.json", r'"test"\s*:\s*"(?!echo \\"Error: no test)', "npm test --silent"),
     ("Cargo.toml", "", "cargo test --no-fail-fast"),
     ("go.mod", "", "go test ./..."),
     ("pom.xml", "", "mvn -q -fae test"),
@@ -40,7 +42,7 @@ RUNNERS = (
 )
 """Test runners: a file of the project, a pattern in it, and the command.
 
-Without CI, some runners of JavaScript watch the files for ever.
+Without CI, some runners of JavaScript watch the files for ever; with it, others write no new snapshots.
 """
 
 PYTHON_TESTS = 3
@@ -48,7 +50,7 @@ PYTHON_TESTS = 3
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _ASSIGNMENTS = re.compile(r"^(?:[A-Za-z_]\w*=\S* +)+")
-_INSTALLATION = re.compile(r"\S+ (?:(?:-m )?pip3? )?(?:install|add|require|i|ci)(?:\s|$)(?!.*(?:&&|;))")
+_INSTALLATION = re.compile(r"(?!make )\S+ (?:(?:-m )?pip3? )?(?:install|add|require|i|ci)(?:\s|$)(?!.*(?:&&|;))")
 """A command that only installs: its arguments may be test programs."""
 _CHECKS = re.compile(
     rf"(?<![a-z])(?:{'|'.join(sorted(CHECKERS))}|tests?|unittest|check|spec|verify|typecheck|vet|lint)(?![a-z])",
@@ -76,7 +78,7 @@ _PLACEHOLDER = re.compile(r"(?<!\S)(?:[A-Z][A-Z_]+|<[^>]*>|\[[^\]]*\])(?!\S)|(?<
 _TEST_CASE = re.compile(r"^[ \t]*class \w+\([^)]*TestCase\b", re.MULTILINE)
 _PYTEST = re.compile(r"^[ \t]*(?:import|from) pytest\b|^(?:async )?def test|^class Test\w*:", re.MULTILINE)
 _BARE, _DEFINED = re.compile(r"^[ \t]*assert\b", re.MULTILINE), re.compile(r"^(?:def|class|async def) ", re.MULTILINE)
-_SRC_MODULE = re.compile(r"src/\w+(?:/__init__)?\.py$")
+_SRC_MODULE = re.compile(r"src/(\w+)(?:/__init__)?\.py$")
 _COMPILED = re.compile(r"src/.*\.(?:pyx|c|cc|cpp|rs|f90)$")
 _SETTINGS = {".toml", ".cfg", ".ini", ".lock", ".mod", ".sum", ".yml", ".yaml", ".mk", ".gradle", ".xml"}
 _SETTINGS_FILES = {"Makefile", "GNUmakefile", "justfile", "package.json", "package-lock.json", "CMakeLists.txt"}
@@ -100,7 +102,7 @@ def _named_commands(text: str) -> list[str]:
 
 def runner_files(listed: Sequence[str]) -> list[str]:
     """Return the files to read before ``runner`` can tell the project's check."""
-    names = [name for name, pattern, _ in RUNNERS if pattern and name in listed]
+    names = list(dict.fromkeys(name for name, pattern, _ in RUNNERS if pattern and name in listed))
     return names + _python_tests(listed)[:PYTHON_TESTS] + _shell_tests(listed)[:1]
 
 
@@ -188,23 +190,28 @@ def _shell_tests(listed: Sequence[str]) -> list[str]:
 
 def _is_check(command: str) -> bool:
     command = _ASSIGNMENTS.sub("", command)
-    if _INSTALLATION.match(command):
-        return False
     words = command.split()
     program = words[0] if words else ""
     name = PurePosixPath(program).name
+    if (program in TOOLS or words[1:2] == ["-m"]) and _INSTALLATION.match(command):
+        return False
     if program in TOOLS:
         return bool(_CHECKS.search(" ".join(words[1:]))) or words == ["make"]
     if name in INTERPRETERS or program in COMPILERS or program.startswith("$(command"):
         return len(words) > 1
-    return name in CHECKERS or (program.startswith("./") and bool(_CHECKS.search(program)))
+    is_program = PurePosixPath(program).parent.name in ("", "bin", ".bin")  # else a folder may have its name
+    return (name in CHECKERS and is_program) or (program.startswith("./") and bool(_CHECKS.search(program)))
 
 
 def _is_src_layout(listed: Sequence[str]) -> bool:
-    """Return whether modules lie below src, which is no package and holds none to be compiled: those are installed."""
+    """Return whether modules lie below src, which is no package and holds none to be compiled: those are installed.
+
+    One with the name of a module of Python's own would hide that.
+    """
     if "src/__init__.py" in listed or any(map(_COMPILED.match, listed)):
         return False
-    return any(map(_SRC_MODULE.match, listed))
+    modules = {match[1] for match in map(_SRC_MODULE.match, listed) if match}
+    return bool(modules) and modules.isdisjoint(sys.stdlib_module_names)
 
 
 def _python_runner(tests: Sequence[str], listed: Sequence[str], files: Mapping[str, str]) -> str:

@@ -143,6 +143,8 @@ def differences(then: Manifest, now: Manifest) -> list[str]:
         "image": "the image",
         "host": "the machine",
     }
+    if not then.benchmark_code:
+        del names["benchmark_code"]  # the manifest of a version that did not have it, or an installed benchmark
     return [description for name, description in names.items() if getattr(then, name) != getattr(now, name)]
 
 

@@ -37,7 +37,10 @@ _DISMISSAL_LIST = """
 _DISMISSALS = frozenset(_DISMISSAL_LIST.split())
 _SEARCHES = re.compile(r"search|find|filter|query|look ?up|such|recherch|busca", re.IGNORECASE)
 _LETTER_OR_DIGIT = re.compile(r"[a-z0-9\u00c0-\u024f]", re.IGNORECASE)
-_OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z\u00aa\u00b5\u00ba\u00c0-\u024f]")
+_OTHER_LETTER = re.compile(
+    r"[^\W\d_a-zA-Z\u00aa\u00b2\u00b3\u00b5\u00b9-\u00be\u00c0-\u02ff\u1e00-\u1eff\u2070-\u218b\u2460-\u249b]"
+)
+"""A letter of another script; fractions, raised and circled digits are none."""
 _DIRECTIONS = re.compile(r"[<>‹›«»←→↑↓▲▼◀▶+−–…☰⋮-]+")
 
 
@@ -65,8 +68,12 @@ def asks_for_search(words: Iterable[str]) -> bool:
 
 
 def address_names_irreversible_act(path: str) -> bool:
-    """Return whether a part of an address, between its separators, begins with a verb of such an act."""
-    return any(re.split(r"[._-]", part)[0].casefold() in _VERBS for part in re.split(r"[/?&=;#]", path))
+    """Return whether a part of an address begins with a verb of such an act, or one of its query is such a verb."""
+    address, _, query = path.casefold().partition("?")
+    # Pages of merge requests only show them; the act on one is the part "merge".
+    parts = (part for part in re.split(r"[/&=;#]", address) if not re.match(r"merge[_-]requests?\b", part))
+    begun = [re.split(r"[._-]", part)[0] for part in parts]
+    return not _VERBS.isdisjoint([*begun, *re.split(r"[/?&=;#]", query)])
 
 
 def _names_act(name: str, link: bool) -> bool:

@@ -14,14 +14,13 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from handiwork.agents.base import Agent, MalformedReplyError, Step
+from handiwork.agents.base import Agent, EmptyReplyError, Step
 from handiwork.agents.interface import ExtraDataError, InterfaceError, dump, parse
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Action, Event
 from handiwork.events.describe import describe
 from handiwork.events.record import AgentDataEvent, StepStarted
-from handiwork.llm.errors import EmptyAnswerError
 from handiwork.session.policies.budget import LimitReachedError
 from handiwork.session.policies.condense import CannotCondenseError
 from handiwork.session.steps.executor import Executor
@@ -29,8 +28,6 @@ from handiwork.session.steps.recorded_llm import BlockingLLM, RecordedLLM
 
 CLOSINGS, CLOSING_SECONDS = 3, 60.0
 """How often in a row an agent may act at a limit, and the seconds for each action."""
-
-EMPTY = "Your reply was empty. Go on with the task, or end it."
 
 REMEDY = "Give the model defaults and validators that accept the data, then resume the session."
 
@@ -58,8 +55,8 @@ class AgentRunner:
 
         Each action gets the step's last completion; if the agent has linked some itself, the others are its own.
 
-        Raises the agent's errors, ExtraDataError before the step, InterfaceError for a finish with outputs that do not
-        fit, and MalformedReplyError for the model's first empty answer in a row: to the same prompt it gives no other.
+        Raises the agent's errors, ExtraDataError before the step, and InterfaceError for a finish with outputs that do
+        not fit.
         """
         self._llm.last_event = None
         self._extra_data = ExtraData(state, self._agent.data_model)
@@ -69,12 +66,9 @@ class AgentRunner:
                 result = await cast("Awaitable[Step]", self._agent.step(view))
             else:
                 result = await self._in_thread(self._blocking, view)
-        except EmptyAnswerError as error:
-            last = state.history[-1][1] if state.history else None
-            if last is not None and last.content == EMPTY:
-                raise  # the model has been told already
-            self._llm.last_event = None
-            raise MalformedReplyError(EMPTY) from error
+        except EmptyReplyError:
+            self._llm.last_event = None  # an earlier call of the step is not this reply
+            raise
         self._closings = 0
         actions = self._checked(result)
         if state.totals.plan_mode and not state.id:

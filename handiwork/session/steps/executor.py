@@ -36,6 +36,11 @@ def no_mcp(_: Callable[[], Awaitable[Sandbox]]) -> None:
     """Make no MCP servers."""
 
 
+def is_export(action: Action) -> bool:
+    """Return whether the action sets the environment of a devcontainer.json."""
+    return isinstance(action, CmdRunAction) and action.source == "environment" and action.command.startswith("export ")
+
+
 class Executor:
     """Runs actions in one sandbox, on the files of ``branch``. A failed action returns an observation.
 
@@ -98,7 +103,7 @@ class Executor:
         except SandboxError:
             self._ready = None
             raise
-        if isinstance(action, CmdRunAction) and action.source == "environment" and action.command.startswith("export "):
+        if is_export(action):
             self.exports.append(action)
         try:
             return await self._execute(action, seconds, on_output, ask)

@@ -72,7 +72,9 @@ DJANGO = "from django.test import TestCase\n\n\nclass ShopTest(TestCase):\n    d
     [
         ({"Makefile": "all:\n\ttrue\ncheck: all\n\ttrue\n", "go.mod": ""}, "make check"),
         ({"Makefile": "all:\n\ttrue\n", "Cargo.toml": ""}, "cargo test --no-fail-fast"),
-        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "CI=true npm test --silent"),
+        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test --silent"),
+        ({"package.json": '{"scripts": {"test": "vitest"}}'}, "CI=true npm test --silent"),
+        ({"package.json": '{"scripts": {"test": "vitest run"}}'}, "npm test --silent"),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'}, None),
         ({"go.mod": ""}, "go test ./..."),
         ({"pom.xml": ""}, "mvn -q -fae test"),

@@ -10,7 +10,7 @@ import { useLoaded } from "../components/useLoaded";
 import { ModelField } from "../models/ModelField";
 import { go, sessionPath } from "../router";
 import { FolderField } from "../starting/FolderField";
-import { EMPTY, type Form, lastForm, optionCount, rememberForm, requestOf } from "../starting/form";
+import { EMPTY, type Form, lastForm, optionCount, rememberForm, requestOf, templates } from "../starting/form";
 import { OptionFields } from "../starting/OptionFields";
 import { TemplateField } from "../starting/TemplateField";
 import "../styles/starting.css";
@@ -25,7 +25,10 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
   const [form, setForm] = useState<Form>(() => {
     return { ...EMPTY, workspace: folders[0] ?? "", ...lastForm(), task: draftOf(NEW).text };
   });
-  useEffect(() => saveDraft(NEW, { text: form.task, images: [] }), [form.task]);
+  useEffect(() => {
+    const saved = templates().some((template) => template.form.task === form.task);
+    saveDraft(NEW, { text: saved ? "" : form.task, images: [] });
+  }, [form.task]);
   const { value: options, problem: loadProblem } = useLoaded(async () => {
     const [settings, agents] = await Promise.all([api.settings(), api.agents()]);
     return { settings, agents };

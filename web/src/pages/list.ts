@@ -2,8 +2,10 @@
 
 import { useCallback, useEffect, useRef, useState } from "react";
 import { api, errorMessage } from "../api";
+import { saveDraft } from "../chat/drafts";
 import type { AgentState } from "../events";
 import type { SessionRow } from "../../generated/types";
+import { saveComments, writtenIn } from "../panes/changes/comments";
 import { rowNeedsUser } from "../steering/attention";
 import { hasAllWaiting, withPage, withRow } from "./rows";
 
@@ -75,6 +77,7 @@ export function useSessionList(
   const reload = useReload(load);
   const connected = useFollowedList((message) => {
     if ("session" in message) onRow(message.session);
+    if ("deleted" in message) forget(message.deleted);
     if (filtered || !whole)
       reload(); // only the server can filter, and count the rows that are not loaded
     else if ("deleted" in message) setRows((known) => known?.filter((row) => row.id !== message.deleted) ?? null);
@@ -103,21 +106,31 @@ export function useSessionList(
   return { rows, current: loadedFilter === wantedFilter, more, waiting, problem: problem || offline, loadMore };
 }
 
+/** Drop what was written for a session that is gone: it would keep the page from a reload. */
+function forget(session: string): void {
+  saveDraft(session, { text: "", images: [] });
+  saveComments(session, []);
+  writtenIn(session).clear();
+}
+
 type Message = { ready: true } | { session: SessionRow } | { deleted: string };
 
 /** Return a function that calls the newest `work`, once for all calls within RELOAD milliseconds. */
 function useReload(work: () => Promise<void>): () => void {
   const newest = useRef(work);
+  const last = useRef(0);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     newest.current = work;
   });
   useEffect(() => () => clearTimeout(timer.current), []);
   return () => {
-    timer.current ??= setTimeout(() => {
+    const reload = () => {
       timer.current = undefined;
+      last.current = Date.now();
       void newest.current();
-    }, RELOAD);
+    };
+    timer.current ??= setTimeout(reload, Math.max(0, last.current + RELOAD - Date.now()));
   };
 }
 

@@ -26,11 +26,13 @@ export default function ComparePane({ session }: { session: SessionStore }) {
     QUIET,
   );
   const [looks, setLooks] = useState(0);
+  const { value: family, problem, loading } = useLoaded(() => session.api.tree(), [session, head, looks]);
+  // The next look begins after the answer to the last one, which would be dropped otherwise.
   useEffect(() => {
-    const timer = setInterval(() => setLooks((before) => before + 1), LOOK);
-    return () => clearInterval(timer);
-  }, []);
-  const { value: family, problem } = useLoaded(() => session.api.tree(), [session, head, looks]);
+    if (loading) return;
+    const timer = setTimeout(() => setLooks((before) => before + 1), LOOK);
+    return () => clearTimeout(timer);
+  }, [loading, looks]);
   const [chosen, setChosen] = useState("");
   const [view, setView] = useState<View>("events");
   const list = useId();
