@@ -14,6 +14,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from handiwork.errors import HandiworkError
+
 _RANDOM = re.compile(r"/tmp/hw-\w+")
 
 
@@ -21,19 +23,26 @@ def data_dir() -> Path:
     """Sessions, their logs and files: ``HANDIWORK_DATA``, else handiwork below the user's data folder."""
     if chosen := os.environ.get("HANDIWORK_DATA"):
         return Path(chosen).expanduser().absolute()
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "handiwork"
+    return Path(os.environ.get("XDG_DATA_HOME") or _home() / ".local/share") / "handiwork"
 
 
 def config_dir() -> Path:
     """The user's settings file and micro agents: handiwork below the user's settings folder."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "handiwork"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or _home() / ".config") / "handiwork"
 
 
 def cache_dir() -> Path:
     """Files that can be fetched or built again, like weights: ``HANDIWORK_CACHE``, else below the user's cache."""
     if chosen := os.environ.get("HANDIWORK_CACHE"):
         return Path(chosen).expanduser().absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "handiwork"
+    return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "handiwork"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise HandiworkError("this user has no home directory: set HOME to a folder that it can write to") from None
 
 
 def runtime_dir() -> Path:

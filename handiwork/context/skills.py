@@ -236,6 +236,8 @@ def _files(root: int, folder: str) -> Iterator[tuple[str, str, int]]:
         below = path[len(top) :].lstrip("/")
         if stat.S_ISLNK(status.st_mode):
             raise UnreadableError(f"its file {one_line(below)} is a symbolic link, and links are not followed")
+        if "\n" in below:  # its line in the list of hashes could pose as two files
+            raise UnreadableError(f"its file {one_line(below)} has a line break in its name")
         content = read_file(root, path, BYTES)
         if content is not None:
             yield below, digest(content), len(content)

@@ -81,6 +81,11 @@ class Rollout:
                     pass
         return ""
 
+    @property
+    def answer(self) -> str:
+        """The agent's last message, "" if it gave up: its reason may name a choice by chance."""
+        return "" if self.state.agent_state == "rejected" else self.final_message
+
 
 @dataclass(frozen=True, slots=True)
 class Score:

@@ -131,10 +131,11 @@ def overview(file_changes: list[Change], session: str) -> list[Text]:
     """Return the summary of changes after a run: the diff's first lines and, if it is longer, a line per file."""
     if not file_changes:
         return [Text("\nno changes\n", "dim")]
-    lines = _diff_lines(unified_diff(file_changes))
-    summary = [Text("\nchanges", "cyan dim"), *lines[:OVERVIEW_LINES]]
-    if len(lines) > OVERVIEW_LINES:
-        summary.append(Text(f"... {len(lines) - OVERVIEW_LINES} more lines (handiwork diff {session})", "dim italic"))
+    text = unified_diff(file_changes).rstrip("\n")
+    shown, more = "\n".join(text.split("\n", OVERVIEW_LINES)[:OVERVIEW_LINES]), text.count("\n") + 1 - OVERVIEW_LINES
+    summary = [Text("\nchanges", "cyan dim"), *_diff_lines(shown)]
+    if more > 0:
+        summary.append(Text(f"... {more} more lines (handiwork diff {session})", "dim italic"))
         for path, added, deleted in diffstat(file_changes):
             summary.append(
                 Text.assemble((f"{f'+{added}':>7}", "green"), (f"{f'-{deleted}':>7}  ", "red"), quoted(path))

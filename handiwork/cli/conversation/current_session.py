@@ -171,6 +171,8 @@ class CurrentSession:
             self.working, message = False, None
             self._view.activity.clear()
             await self._show_end(opened.log, state)
+            if isinstance(opened, RemoteSession) and state.agent_state == "running":
+                return  # the process that ran it is gone: Enter or the next message opens it here
             if questions.are_needed(state):
                 resumed, answer = await await_answer(opened, questions(state))
                 if resumed or answer is not None:

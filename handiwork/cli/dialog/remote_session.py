@@ -46,12 +46,12 @@ class RemoteSession:
         elif self.state.agent_state in ("paused", "error"):
             await self.log.append(ChangeAgentStateAction(agent_state="running", source="user"))
         await self._catch_up()
-        await self._follow(until_running=False)
+        await self._follow()
         return self.state
 
     async def wait_until_resumed(self) -> None:
-        """Wait until any process resumes the session."""
-        await self._follow(until_running=True)
+        """Wait until any process resumes the session, even if none runs it meanwhile."""
+        await self._reach(running=True)
 
     async def change(self, changes: Mapping[str, Any]) -> None:
         """Change the session's model, limits, confirmation mode or allowed hosts.
@@ -70,8 +70,9 @@ class RemoteSession:
         if others:
             await self.log.append(SettingsChanged(**others, source="user"))
 
-    async def _follow(self, until_running: bool) -> None:
-        follower = asyncio.create_task(self._reach(until_running))
+    async def _follow(self) -> None:
+        """Watch until the session stops running, or no process runs it any more."""
+        follower = asyncio.create_task(self._reach(running=False))
         alone = asyncio.create_task(self._until_alone())
         try:
             await asyncio.wait({follower, alone}, return_when=asyncio.FIRST_COMPLETED)

@@ -6,6 +6,7 @@ import re
 import sys
 from typing import Self
 
+from handiwork.cli.terminal.sanitize import plain
 from handiwork.events.base import Event
 from handiwork.events.codec import to_json
 from handiwork.events.record import StepStarted
@@ -47,6 +48,6 @@ class JsonLines:
                 self.stepped = self.stepped or isinstance(item, StepStarted)
                 write_json(to_json(item))
             case Status():
-                print(item.text, file=sys.stderr, flush=True)  # noqa: T201
+                print(plain(item.text), file=sys.stderr, flush=True)  # noqa: T201
             case _:
                 pass

@@ -28,7 +28,8 @@ COLUMNS = ("Record ID", "Question", RIGHT, "Incorrect Answer 1", "Incorrect Answ
 
 NAMED = (
     re.compile(r"[^\w]*([A-Da-d])[^\w]*"),
-    re.compile(r".*\b(?i:answer)(?i:\s+is)?[^\w]*([A-D])\b.*", re.DOTALL),
+    re.compile(r".*\b(?i:answer)(?i:\s+is|\W*:)[^\w]*([A-D])\b.*", re.DOTALL),
+    re.compile(r".*\b(?i:answer)[^\w]*([A-D])\b.*", re.DOTALL),
     re.compile(r"[^\w]*([A-D])[).:].*", re.DOTALL),
     re.compile(r".*\(([A-D])\).*", re.DOTALL),
 )
@@ -78,7 +79,7 @@ class GPQA(Benchmark):
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the letter of the right choice, else 0."""
         right = _right_letter(rollout.instance.row)
-        chosen = letter_in(tagged(rollout.final_message))
+        chosen = letter_in(tagged(rollout.answer))
         return Score(float(chosen == right), chosen, {"truth": right})
 
 

@@ -141,7 +141,8 @@ class HumanEvalFix(Benchmark):
     def instruction(self, instance: Instance) -> str:
         """Return the task: the failing command, and the function to repair."""
         language, entry = _language(instance), instance.row["entry_point"]
-        return f"`{language.command}` fails: there is a bug in {language.solution}. Repair the function {entry}."
+        command = _linked(language.command, instance.row)
+        return f"`{command}` fails: there is a bug in {language.solution}. Repair the function {entry}."
 
     async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
         """Return the end with an empty answer, after writing the canonical solution."""
@@ -177,7 +178,12 @@ async def run(instance: Instance, solution: str) -> Tested:
         language.solution: without_main(solution, language),
         tests: with_nonce(_tests(row, language), language, nonce),
     }
-    return await run_tests(files, language.scoring.format(tests=tests), nonce, language.seconds)
+    return await run_tests(files, _linked(language.scoring, row).format(tests=tests), nonce, language.seconds)
+
+
+def _linked(command: str, row: Mapping[str, Any]) -> str:
+    """Return a command that links OpenSSL too if the row's code includes it; upstream's always does."""
+    return command.replace(" -o tests", " -o tests -lcrypto") if "<openssl/" in row["declaration"] else command
 
 
 def without_main(solution: str, language: Language) -> str:

@@ -158,7 +158,7 @@ class _Plan:
         path, base, theirs = change.path, change.old, change.new
         if any(map(is_git_name, parts_of(path))):
             self.warnings.append(f"{quoted(path)} was left out: it belongs to a repository's own files.")
-        elif any(directory in self.git_dirs for directory in git_dirs_of(path)):
+        elif any(directory.lower() in self.git_dirs for directory in git_dirs_of(path)):
             self.warnings.append(f"{quoted(path)} was left out: git would take its directory for a repository.")
         elif theirs and theirs.is_link and _leads_out(path, os.fsdecode(theirs.read())):
             link = os.fsdecode(theirs.read())

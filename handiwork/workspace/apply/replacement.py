@@ -20,6 +20,9 @@ from handiwork.workspace.files.safe_open import look, look_at, parent_beneath, p
 Version = tuple[int, int]
 """Size and modification time of a file; a file system may give it another inode when it is moved."""
 
+_NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK})
+"""Errors of a file system that has no hard links, or no more of a file."""
+
 
 @dataclass(frozen=True)
 class Content:
@@ -186,7 +189,9 @@ class _Exchange:
                 try:
                     # A second link to the old file, so that the path always has a file.
                     os.link(name, old_name, src_dir_fd=parent, dst_dir_fd=self.staging, follow_symlinks=False)
-                except PermissionError:  # the file system has no hard links
+                except OSError as error:
+                    if error.errno not in _NO_LINKS:
+                        raise
                     os.rename(name, old_name, src_dir_fd=parent, dst_dir_fd=self.staging)
             os.rename(f"new{number}", name, src_dir_fd=self.staging, dst_dir_fd=parent)
 

@@ -36,10 +36,13 @@ class _OpenHow(ctypes.Structure):
 
 
 def is_git_name(name: str) -> bool:
-    """Return whether a file system may treat ``name`` as ``.git``, ignoring case and invisible characters."""
+    """Return whether a file system may treat ``name`` as ``.git``, ignoring case and invisible characters.
+
+    Windows also ignores dots and blanks at the end, takes the part behind a colon for a stream, and has a short name.
+    """
     if not name.isascii():
         name = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
-    return name.lower() == ".git"
+    return name.lower().partition(":")[0].rstrip(" .") in (".git", "git~1")
 
 
 def parts_of(path: str) -> list[str]:

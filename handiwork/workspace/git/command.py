@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
@@ -18,11 +19,18 @@ _QUIET = (
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
     *("-c", "safe.bareRepository=explicit"),
+    *("-c", "log.showSignature=false"),
 )
 
 
 _PROXIES = tuple(f"{name}_proxy" for name in ("http", "https", "all", "no"))
 """Variables by which git finds its proxy; programs take them in either case."""
+
+_CHANGING = frozenset({"fast-import", "fetch", "update-ref"})
+"""Commands that change references, for which git runs hooks."""
+
+_HOOK = re.compile(r"(hook\..+)\.(?:command|event)", re.DOTALL)
+"""Settings of a hook, which git knows since 2.54; core.hooksPath does not turn it off."""
 
 
 def run_git(
@@ -34,6 +42,8 @@ def run_git(
     missing objects. It reads the file ``stdin``, or nothing. Raises WorkspaceError if git is not installed.
     """
     environment = _environment(git_dir) | {"GIT_ALLOW_PROTOCOL": protocols}
+    if not _CHANGING.isdisjoint(arguments):
+        environment |= _without_programs(git_dir, environment)
     return _run(["git", *_QUIET, *arguments], git_dir, environment, stdin=stdin)
 
 
@@ -100,6 +110,20 @@ def _environment(git_dir: Path) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     fixed = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
     return inherited | fixed | {"GIT_DIR": str(git_dir)}
+
+
+def _without_programs(git_dir: Path, environment: dict[str, str]) -> dict[str, str]:
+    """Return the variables that turn off the hooks and the command for alternates that settings name."""
+    listed = _run(["git", *_QUIET, "config", "--null", "--name-only", "--list"], git_dir, environment)
+    names = os.fsdecode(listed.stdout).split("\0")
+    settings = {f"{match[1]}.enabled": "false" for name in names if (match := _HOOK.fullmatch(name))}
+    if "core.alternaterefscommand" in names:
+        settings["core.alternateRefsCommand"] = "true"  # a program that lists no references
+    # Variables, since "-c" takes the first "=" of a hook's name for the end of the setting's.
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (name, value) in enumerate(settings.items()):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
 def _run(

@@ -31,6 +31,8 @@ CopyFile = Callable[[int, str, Path], None]
 """Called with an open directory, the name of a regular file in it, and the path of its copy."""
 
 _DROPPED = frozenset({"config", "config.worktree", "hooks", "worktrees", "modules", "commondir", "gitdir"})
+_OF_ONE_WORKTREE = re.compile(r"[A-Z_]+|index|rebase-(merge|apply)|sequencer")
+"""Names of the main worktree's own files, such as its HEAD and an unfinished merge, which others do not share."""
 _HTTP_USER = re.compile(r"^(https?|ftps?)://[^/]*@", re.IGNORECASE)
 _PASSWORD = re.compile(r"^([a-z0-9+.-]+://[^/@:]*):[^/]*@", re.IGNORECASE)
 
@@ -41,8 +43,9 @@ def copy_git_dir(repository: Repository, copy: Path, copy_file: CopyFile) -> Non
     Raises WorkspaceError if the repository cannot be read.
     """
     new = copy / ".git"
-    _copy_tree(repository.common, new, copy_file)
-    if repository.git_dir != repository.common:
+    is_linked = repository.git_dir != repository.common
+    _copy_tree(repository.common, new, copy_file, shared_only=is_linked)
+    if is_linked:
         _copy_tree(repository.git_dir, new, copy_file)
     settings = [
         (name, value and _strip_password(value)) for name, value in repository.read_settings() if _is_allowed(name)
@@ -61,8 +64,11 @@ def _is_allowed(name: str) -> bool:
     return bool(_HARMLESS.fullmatch(name) or _PARTIAL.fullmatch(name)) and name != "core.bare"
 
 
-def _copy_tree(source: Path, target: Path, copy_file: CopyFile) -> None:
-    """Copy the files below ``source``, except links, sockets, locks and files that name a password or a host."""
+def _copy_tree(source: Path, target: Path, copy_file: CopyFile, *, shared_only: bool = False) -> None:
+    """Copy the files below ``source``, except links, sockets, locks and files that name a password or a host.
+
+    With ``shared_only`` those of the main worktree alone are left out.
+    """
     root, pending = open_resolved(source), [""]
     try:
         while pending:
@@ -72,6 +78,8 @@ def _copy_tree(source: Path, target: Path, copy_file: CopyFile) -> None:
             try:
                 for name, status in entries_of(directory):
                     if not folder and name in _DROPPED | {"FETCH_HEAD"}:
+                        continue
+                    if not folder and shared_only and _OF_ONE_WORKTREE.fullmatch(name):
                         continue
                     if stat.S_ISDIR(status.st_mode):
                         pending.append(join(folder, name))

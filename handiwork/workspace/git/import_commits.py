@@ -61,7 +61,9 @@ def _open_bundle(target: Repository, intermediate: Path, bundle: Path) -> None:
 
 def make_borrower(folder: Path, lender: Repository) -> None:
     """Make a bare repository that has the objects of another one, and its boundary if that one is a shallow clone."""
-    run_git_alone(folder, "init", "--quiet", "--bare", "--template=")
+    name = (lender.settings.get("extensions.objectformat") or "").lower()
+    object_format = [f"--object-format={name}"] if name else []  # versions of git before 2.29 know no other
+    run_git_alone(folder, "init", "--quiet", "--bare", "--template=", *object_format)
     alternates = folder / "objects/info/alternates"
     alternates.parent.mkdir(exist_ok=True)
     alternates.write_bytes(os.fsencode(lender.common / "objects") + b"\n")

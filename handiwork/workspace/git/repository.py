@@ -43,6 +43,8 @@ class Repository:
 
     def knows_worktree(self) -> bool:
         """Return whether the repository names its worktree, as those of linked worktrees and submodules do."""
+        if self.git_dir != self.common and self.common not in self.git_dir.parents:
+            return False  # any folder can call itself a linked worktree of any repository
         target = read_regular(self.git_dir, "gitdir", _LARGEST_TEXT)
         if target is not None:
             return (self.git_dir / os.fsdecode(target.rstrip(b"\r\n"))).resolve() == (self.worktree / ".git").resolve()

@@ -124,7 +124,7 @@ class Mint(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the last proposal is right."""
-        row, text = rollout.instance.row, rollout.final_message.strip()
+        row, text = rollout.instance.row, rollout.answer.strip()
         answer = tagged(text)
         if row["set"] in CODE:
             code = _code(answer)

@@ -145,7 +145,7 @@ class ProofWriter(Benchmark):
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the right letter, else 0."""
         right = rollout.instance.row["answer"].strip(" ()")
-        chosen = letter_in(tagged(rollout.final_message))
+        chosen = letter_in(tagged(rollout.answer))
         return Score(float(chosen == right), chosen, {"truth": right})
 
 

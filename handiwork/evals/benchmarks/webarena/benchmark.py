@@ -23,6 +23,7 @@ from handiwork.evals.benchmarks.webarena import sites
 from handiwork.evals.benchmarks.webarena.evaluators import NOT_POSSIBLE, string_match, url_match
 from handiwork.evals.benchmarks.webarena.pages import SETTLE, program_html
 from handiwork.evals.scoring.browsing import BROWSING, on_open_page
+from handiwork.events.action import AgentRejectAction
 from handiwork.events.observation import BrowserOutputObservation
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
@@ -128,10 +129,11 @@ def missing_sites(needed: list[str], row: Mapping[str, Any]) -> str:
 def answer_of(rollout: Rollout) -> str:
     """Return the agent's answer; a task reported as infeasible, or rejected, is answered with NOT_POSSIBLE.
 
-    The browsing agents also reject a task after errors: only their report says that it is infeasible.
+    The browsing agents also reject a task after errors, without asking the model: that says nothing about the task.
     """
     observations = [
         observation for _, observation in rollout.state.history if isinstance(observation, BrowserOutputObservation)
     ]
-    rejected = rollout.state.agent_state == "rejected" and rollout.state.agent not in BROWSING
+    by_model = any(isinstance(action, AgentRejectAction) and action.completion for action, _ in rollout.state.history)
+    rejected = rollout.state.agent_state == "rejected" and (by_model or rollout.state.agent not in BROWSING)
     return NOT_POSSIBLE if rejected or (observations and observations[-1].infeasible) else rollout.final_message
