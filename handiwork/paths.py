@@ -5,6 +5,7 @@ The writer of a file creates its folder, except ``runtime_dir``.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -13,8 +14,6 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from handiwork.errors import HandiworkError
 
 _RANDOM = re.compile(r"/tmp/hw-\w+")
 
@@ -42,7 +41,8 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError:
-        raise HandiworkError("this user has no home directory: set HOME to a folder that it can write to") from None
+        problem = "this user has no home directory: set HOME to a folder that it can write to"
+        raise FileNotFoundError(errno.ENOENT, problem, "HOME") from None
 
 
 def runtime_dir() -> Path:

@@ -32,6 +32,13 @@ def messages_of_user(history: History) -> History:
     return [pair for pair in history if isinstance(pair[0], MessageAction) and pair[0].source == "user"]
 
 
+def is_told(action: Action) -> bool:
+    """Return whether the action is a message of the user, or one of the platform, like knowledge, that is not long."""
+    if not isinstance(action, MessageAction) or action.source == "user":
+        return isinstance(action, MessageAction)
+    return action.source == "environment" and action.completion is None and len(action.content) <= LONG
+
+
 def lasting(history: History, last: int) -> set[int]:
     """Return the ids of the actions that notes on the actions up to the id ``last`` do not replace.
 

@@ -260,6 +260,7 @@ class State(Generic[Data]):
         if isinstance(observation, ForkObservation | ErrorObservation):
             for child in self.forked.pop(cause, []):
                 self.subtasks.pop(child, None)
+                self.totals.forget_jobs(child)
 
     def _apply_action(self, action: Action) -> None:
         self._use(action.completion)

@@ -248,6 +248,10 @@ class Totals:
             case _:
                 pass
 
+    def forget_jobs(self, child: int) -> None:
+        """Forget the commands of a child, whose sandbox has ended."""
+        self.jobs = {key: command for key, command in self.jobs.items() if key[0] != child}
+
     @property
     def traffic(self) -> Traffic:
         """The state of the session's model calls."""

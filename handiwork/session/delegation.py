@@ -83,6 +83,12 @@ class Delegation:
         memory: CodeMemory | None = None,
     ) -> None:
         self._blobs, self._branches, self._catalog, self._memory = blobs, branches, catalog, memory
+        self._executors: dict[int, Executor] = {}
+
+    async def close(self) -> None:
+        """Close the sandboxes of the children that have not ended."""
+        for child in list(self._executors):
+            await self._close(child)
 
     async def answer(self, loop: Loop, action: Action) -> Observation | None:
         """Return the action's observation; None if the session stopped before a subtask ended."""
@@ -161,19 +167,32 @@ class Delegation:
             except HandiworkError as error:
                 await parent.journal.change("error", "agent", str(error), child)
                 return
-            sandbox = await branches.open(parent.executor.branch, child)
-            shared = parent.executor
-            executor = Executor(
-                sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp, shared.make_search
-            )
-            # A process that resumes a fork runs its own exports after it.
-            waiting = filter(is_export, parent.state.pending)
+            waits = False
             try:
-                for export in [*shared.exports, *waiting]:
-                    await executor.execute(export, None, lambda _: None)
+                executor = self._executors.get(child) or await self._open(branches, parent, child)
                 await Loop(parent.context, child, agent, executor).run()
+                waits = not _has_ended(parent.root.of(child))
             finally:
-                await executor.close()
+                if not waits:
+                    await self._close(child)
+
+    async def _open(self, branches: Branches, parent: Loop, child: int) -> Executor:
+        """Return a new executor for a child; like the session's own, it stays while the session waits for the user."""
+        shared = parent.executor
+        sandbox = await branches.open(shared.branch, child)
+        executor = Executor(
+            sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp, shared.make_search
+        )
+        self._executors[child] = executor
+        # A process that resumes a fork runs its own exports after it.
+        waiting = filter(is_export, parent.state.pending)
+        for export in [*shared.exports, *waiting]:
+            await executor.execute(export, None, lambda _: None)
+        return executor
+
+    async def _close(self, child: int) -> None:
+        if (executor := self._executors.pop(child, None)) is not None:
+            await executor.close()
 
 
 def _use_memory(

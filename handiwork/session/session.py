@@ -93,9 +93,11 @@ class Session:
         gate = Gate(ExecutionContext(isolated, config.in_place, names, shadowed=shadowed))
         self._over = never
         memory = CodeMemory(store.folder, config.workspace, log.redactor.text) if conventions is not None else None
-        answer = Delegation(store.blobs, branches, catalog, memory).answer
+        self._delegation = Delegation(store.blobs, branches, catalog, memory)
         self._hooks = Hooks(self._journal, config.hooks, config.workspace)
-        context = LoopContext(self._journal, self._models, gate, answer, self._hooks, lambda: self._over())
+        context = LoopContext(
+            self._journal, self._models, gate, self._delegation.answer, self._hooks, lambda: self._over()
+        )
         self._loop = Loop(context, 0, agent, self._executor)
         self._start_event = None if started else config.started(agent.__name__, llm.name, sandbox.workspace)
         self._collection: asyncio.Task[None] | None = None
@@ -211,6 +213,7 @@ class Session:
 
     async def close(self) -> None:
         """Close the sandbox and the models' connections; remove copies that no child session needs."""
+        await self._delegation.close()
         await self._executor.close()
         await self._models.close()
         if self._branches is not None and self.state.last_id:  # the log tells which copies are needed

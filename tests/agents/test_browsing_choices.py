@@ -69,6 +69,15 @@ class TestPage:
         ]
         assert [one.kind for one in offered(read(tree))][:3] == ["fill", "fill", "click"]
 
+    def test_the_text_in_the_editor_of_a_frame_stays_on_the_page(self) -> None:
+        tree = (
+            "StaticText 'Message'\n[a1] textbox ''\n\t[a2] paragraph ''\n\t\tStaticText 'Dear Ann,'\n"
+            "\t[a3] paragraph ''\n\t\tStaticText 'thank you.'\n[4] button 'Send'"
+        )
+        assert page_lines(tree).split("\n") == [
+            *("Message", "- [a1] textbox 'Message'", "Dear Ann,", "thank you.", "- [4] button 'Send'"),
+        ]
+
     def test_the_label_of_a_hidden_box_tells_its_state_and_is_clicked(self) -> None:
         tree = (
             "[2] LabelText '', clickable, checked\n\tStaticText 'News'\n"

@@ -149,6 +149,7 @@ async def test_the_task_ends_where_the_check_that_the_user_named_is_not_installe
     [
         ("bash: pytest: command not found", 127, True),
         ("/usr/bin/python3: No module named pytest", 1, True),
+        ("bash: node_modules/.bin/jest: No such file or directory", 127, True),
         ("bash: run_tests.sh: No such file or directory", 127, False),
         ("ModuleNotFoundError: No module named 'shop'", 1, False),
     ],
@@ -209,6 +210,19 @@ async def test_the_workspaces_own_package_is_not_said_to_lack_installation() -> 
     said = llm.requests[0][-1].content[0].text or ""
     assert "todo is a module of the workspace: write PYTHONPATH=src before the command." in said
     assert "not installed" not in said
+
+
+async def test_no_path_helps_where_a_package_cannot_be_executed() -> None:
+    state = project("all:\n\ttrue", paths=("Makefile", "notes.txt", "todo/__init__.py"))
+    output = "/usr/bin/python3: No module named todo.__main__; 'todo' is a package and cannot be directly executed"
+    run, failed = ran("python3 -m todo", output, 1)
+    state.apply(run.with_fields(id=state.last_id + 1))
+    state.apply(failed.with_fields(id=state.last_id + 1, cause=state.last_id, cwd="/home/me/project"))
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    said = llm.requests[0][-1].content[0].text or ""
+    assert "cannot be directly executed" in said
+    assert "PYTHONPATH" not in said
 
 
 async def test_a_model_that_is_not_guided_gets_no_advice() -> None:

@@ -327,6 +327,14 @@ async def test_a_short_write_may_lose_the_functions_that_the_task_names(
     assert isinstance(await step(Small("part", RUN), *events), MessageAction if is_lost else CmdRunAction)
 
 
+@pytest.mark.parametrize("line", ["# best stays as it is", "print(best([1]))"])
+async def test_a_short_write_that_only_mentions_a_function_loses_it(line: str) -> None:
+    write = FileWriteAction(path="scores.py", content=f"def mean(values):\n    return sum(values)\n{line}\n")
+    overwritten = FileWriteObservation(path="scores.py", lines=9, deleted_text=DART)
+    events = [*began("scores.py", message="Correct the sum."), reply("```write scores.py\n...\n```")]
+    assert isinstance(await step(Small("part", RUN), *events, write, overwritten), MessageAction)
+
+
 async def test_a_write_that_is_asked_for_again_may_be_written_again() -> None:
     llm = Small("I write.\n\n```write a.py\n1\n```", "I write all of it.\n\n```write a.py\n1\n2\n3\n```")
     lost = MessageAction(content=f"{LOST}a.py, and these lines are gone: ...", source="environment")

@@ -53,3 +53,16 @@ def test_a_deep_fence_closes_a_block_that_no_other_closes() -> None:
 @pytest.mark.parametrize("path", [r"src\shop\till.py", r'"src\shop\till.py"', "src/shop/till.py"])
 def test_the_path_may_have_the_backslashes_of_windows(path: str) -> None:
     assert written(f"```write {path}\nx = 1\n```").path == "src/shop/till.py"
+
+
+@pytest.mark.parametrize(
+    ("written_as", "path"),
+    [
+        (r"app/\(shop\)/page.tsx", "app/(shop)/page.tsx"),
+        (r"app/users/\[id\]/page.tsx", "app/users/[id]/page.tsx"),
+        (r"routes/users.\$id.tsx", "routes/users.$id.tsx"),
+        (r"my\ notes.txt", "my notes.txt"),
+    ],
+)
+def test_the_path_may_have_the_escapes_of_a_shell(written_as: str, path: str) -> None:
+    assert written(f"```write {written_as}\nx = 1\n```").path == path

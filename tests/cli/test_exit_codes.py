@@ -232,3 +232,20 @@ def test_who_reads_the_output_may_have_enough_of_it(program: Program) -> None:
     os.close(read)
     assert shown.communicate(timeout=60)[1] == ""
     assert shown.returncode == 141
+
+
+@pytest.mark.parametrize("kept", [(), ("HANDIWORK_DATA",)], ids=["without folders", "with a data folder"])
+def test_4_a_user_without_a_home(program: Program, kept: tuple[str, ...]) -> None:
+    run = subprocess.run(
+        ["unshare", "--user", "--map-user=54321", HANDIWORK, "run", "greet", "--model", program.script(finish())],
+        cwd=program.workspace,
+        env={key: program.environment[key] for key in ("PATH", "PYTHONPYCACHEPREFIX", *kept)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert run.returncode == 4
+    assert only_message(run) == (
+        "handiwork: HOME: this user has no home directory: set HOME to a folder that it can write to\n"
+    )

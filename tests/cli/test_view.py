@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from handiwork.agents.state import State
+from handiwork.cli.commands.changes import overview
+from handiwork.cli.terminal.jsonlines import JsonLines
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.summary import cost, duration, summary
 from handiwork.cli.terminal.view import View, terminal_console
@@ -42,6 +46,7 @@ from handiwork.events.observation import (
 )
 from handiwork.events.record import CompletionEvent, CostSource, Limits, SessionStarted, StepStarted, Usage
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
+from handiwork.workspace.changes import Change, side_at
 
 EVENTS: list[Event] = [
     SessionStarted(agent="CodeActAgent", model="openai:gpt", sandbox="bubblewrap"),
@@ -329,3 +334,24 @@ def test_the_summary_names_the_limit_that_is_reached(limits: Limits, call: dict[
     ):
         state.apply(event.with_fields(id=number, timestamp=datetime(2026, 1, 1, second=15 * number - 15, tzinfo=UTC)))
     assert summary(state, "12ab", changed=False)[-1].plain == f"next     handiwork resume 12ab, {hint}"
+
+
+def test_a_status_beside_json_lines_has_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    JsonLines()(Status("x\x1b]0;title\x07\x9b2J.md is broken"))
+    err = capsys.readouterr().err
+    assert err == plain("x\x1b]0;title\x07\x9b2J.md is broken") + "\n"
+    assert err.strip().isprintable()
+
+
+@pytest.mark.parametrize(("lines", "more"), [(195, 0), (196, 1), (100_000, 99_805)])
+def test_the_overview_of_changes_shows_the_first_lines_of_the_diff(tmp_path: Path, lines: int, more: int) -> None:
+    (tmp_path / "data.csv").write_text("".join(f"{number}\n" for number in range(lines)))
+    changes = [Change("data.csv", "added", None, side_at(tmp_path, "data.csv"))]
+    tracemalloc.start()
+    shown = [line.plain for line in overview(changes, "12ab")]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (shown[1], shown[200]) == ("diff --git a/data.csv b/data.csv", "+194")
+    rest = [f"... {more} more lines (handiwork diff 12ab)", f"{f'+{lines}':>7}     -0  data.csv"] if more else []
+    assert shown[201:] == [*rest, ""]
+    assert peak < 20_000_000

@@ -154,6 +154,12 @@ def test_a_skill_that_breaks_it_says_why(tmp_path: Path, text: str, problem: str
     assert problem in found(tmp_path)[".agents/skills/a/SKILL.md"].problem
 
 
+def test_a_skill_with_a_file_whose_name_has_a_line_break_is_refused(tmp_path: Path) -> None:
+    (skill(tmp_path, "a") / f"x\n{'0' * 64}  run.sh").write_text("echo")
+    (refused,) = found(tmp_path).values()
+    assert "run.sh has a line break in its name" in refused.problem
+
+
 def test_a_copy_of_a_skill_has_its_files_and_is_made_once(tmp_path: Path) -> None:
     folder = skill(tmp_path / "settings", "mine", place="skills")
     write(folder, **{"scripts/go.sh": "echo go"})

@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,7 +20,7 @@ from handiwork.evals.benchmark import Ask, Benchmark, Instance, Rollout
 from handiwork.evals.benchmarks.bird import Bird
 from handiwork.evals.scoring.data import folder_of
 from handiwork.evals.scoring.execution import new_sandbox
-from handiwork.events.action import AgentFinishAction, MessageAction
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
@@ -96,6 +97,12 @@ def rollout(
     state = said(*([words] if isinstance(words, str) else words))
     dead = sandboxes.create("none", SandboxPaths(Path(), Path()), no_blobs)
     return Rollout(instance, state, sandbox or dead, ask)
+
+
+def rejected(instance: Instance, reason: str) -> Rollout:
+    """A rollout in which the agent gave up for this reason."""
+    rejection = AgentRejectAction(outputs={"reason": reason})
+    return replace(rollout(instance), state=state_of(MessageAction(content="The task.", source="user"), rejection))
 
 
 async def no_blobs(_: AsyncIterator[bytes]) -> str:

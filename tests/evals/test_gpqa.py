@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handiwork.evals.benchmark import DataError, Instance
 from handiwork.evals.benchmarks.gpqa import COLUMNS, GPQA, choices, letter_in
 from handiwork.evals.scoring.data import get
-from tests.evals.rollouts import rollout
+from tests.evals.rollouts import rejected, rollout
 
 ROWS = [
     ["rec1", "What is 2 + 2?\n(In decimal.)", "4", "3", "5", "22", "Mathematics"],
@@ -55,6 +55,13 @@ async def test_an_answer_without_a_letter_is_wrong_and_never_drawn(data: Path, s
         assert (score.value, score.answer) == (0.0, "")
 
 
+async def test_a_refusal_names_no_choice(data: Path) -> None:
+    for one in GPQA().load(data, "main"):
+        for letter in choices(one.row):
+            score = await GPQA().score(rejected(one, f"I have no data to decide for ({letter})."))
+            assert (score.value, score.answer) == (0.0, "")
+
+
 @pytest.mark.parametrize(
     ("said", "letter"),
     [
@@ -67,6 +74,8 @@ async def test_an_answer_without_a_letter_is_wrong_and_never_drawn(data: Path, s
         ("A: no.\nB: yes.\nThe answer is B", "B"),
         ("Final answer: D because it is liquid", "D"),
         ("So it must be (B)!", "B"),
+        ("The answer is (C). Answer (A) forgets the spin.", "C"),
+        ("Answer (A) forgets the spin, so it is answer (C)", "C"),
         ("the answer is a proton", ""),
     ],
 )

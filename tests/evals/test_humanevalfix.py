@@ -100,6 +100,36 @@ async def test_the_command_of_the_instruction_shows_the_bug_and_its_repair(split
             assert ("Assertion failed" in done.content) == (field == "buggy_solution") or language.folder != "js"
 
 
+MD5 = """\
+#include <openssl/md5.h>
+
+int first_byte() {
+"""
+RIGHT = """\
+    unsigned char digest[MD5_DIGEST_LENGTH];
+    MD5((const unsigned char*)"a", 1, digest);
+    return digest[0];
+}
+"""
+TEST = """\
+#include <cassert>
+
+int main() {
+    assert(first_byte() == 0x0c);
+}
+"""
+
+
+async def test_a_program_that_includes_openssl_is_linked_with_it() -> None:
+    row = {"task_id": "CPP/162", "entry_point": "first_byte", "declaration": MD5, "canonical_solution": RIGHT}
+    instance = Instance("CPP/162", {**row, "test": TEST})
+    assert "-lcrypto" in FIX.instruction(instance)
+    if why := FIX.skipped(instance):
+        pytest.skip(why)
+    done = await run(instance, solution_of(instance.row, "canonical_solution"))
+    assert done.passed, done.output
+
+
 def test_instances_are_told_apart_by_their_kind_of_bug() -> None:
     groups = {one.group for one in instances(FIX)}
     assert "missing logic" in groups

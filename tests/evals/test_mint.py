@@ -21,7 +21,7 @@ from handiwork.events.codec import from_json
 from handiwork.events.observation import CmdOutputObservation
 from tests.agents.states import state_of
 from tests.cli.program import bash, finish
-from tests.evals.rollouts import instances, needs_benchdata, rollout, sample, some_or_all
+from tests.evals.rollouts import instances, needs_benchdata, rejected, rollout, sample, some_or_all
 from tests.evals.runs import finished, no_status, script
 
 MINT = Mint()
@@ -136,6 +136,12 @@ def test_what_has_no_tag_must_be_the_answer_and_nothing_else() -> None:
 def test_an_option_is_named_by_letter_or_text(answer: str, right: bool) -> None:
     question = row("mmlu", "c", "How many?\nOptions: A ) 10 , B ) 20 , C ) 30 , D ) 40")
     assert correct(question, answer) == right
+
+
+async def test_a_refusal_names_no_option() -> None:
+    question = Instance("mmlu/1", row("mmlu", "c", "How many?\nOptions: A ) 10 , B ) 20 , C ) 30 , D ) 40"))
+    assert (await MINT.score(rollout(question, "c)"))).value == 1
+    assert (await MINT.score(rejected(question, "c)"))).value == 0
 
 
 async def test_upstreams_own_reading_of_an_option_is_reported_beside() -> None:

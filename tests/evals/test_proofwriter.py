@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.evals.benchmark import DataError
+from handiwork.evals.benchmark import DataError, Instance
 from handiwork.evals.benchmarks.proofwriter.benchmark import FILE, LETTERS, PHRASES, ProofWriter, letter_in
-from tests.evals.rollouts import instances, needs_benchdata, rollout
+from tests.evals.rollouts import instances, needs_benchdata, rejected, rollout
 
 PROOFWRITER = ProofWriter()
 
@@ -58,6 +58,12 @@ def test_an_agent_is_told_facts_question_and_options_and_never_the_answer() -> N
 )
 def test_how_an_answer_names_a_letter(answer: str, letter: str) -> None:
     assert letter_in(answer) == letter
+
+
+async def test_a_refusal_names_no_option() -> None:
+    instance = Instance("1", {"answer": "C"})
+    assert (await PROOFWRITER.score(rollout(instance, "Cannot be derived."))).value == 1
+    assert (await PROOFWRITER.score(rejected(instance, "Cannot be derived."))).value == 0
 
 
 @given(st.sampled_from(LETTERS), st.text(), st.sampled_from(PHRASES), st.sampled_from(["", "well, ", "so "]))

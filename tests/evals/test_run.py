@@ -354,6 +354,15 @@ async def test_a_run_does_not_go_on_with_an_agent_whose_files_have_changed(tmp_p
         await plan.resume(out, no_status)
 
 
+@pytest.mark.parametrize(("code", "told"), [("of another file", ["the benchmark's code"]), ("", [])])
+async def test_a_manifest_without_the_benchmarks_code_tells_no_difference(
+    tmp_path: Path, code: str, told: list[str]
+) -> None:
+    work = await planned(sums(tmp_path / "data", "a"), script(tmp_path / "script"))
+    assert work.manifest.benchmark_code
+    assert manifest.differences(work.manifest.model_copy(update={"benchmark_code": code}), work.manifest) == told
+
+
 async def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:
     data, out = sums(tmp_path / "data", "a"), tmp_path / "out"
     await finished(out, await planned(data, script(tmp_path / "script")))

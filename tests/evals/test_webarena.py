@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from hypothesis import strategies as st
 from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import DataError, Instance
 from handiwork.evals.benchmarks.webarena import sites
-from handiwork.evals.benchmarks.webarena.benchmark import WebArena
+from handiwork.evals.benchmarks.webarena.benchmark import WebArena, answer_of
 from handiwork.evals.benchmarks.webarena.evaluators import match_contents, must_include, string_match, url_match, words
 from handiwork.evals.benchmarks.webarena.pages import post_url
+from handiwork.events.action import AgentRejectAction
 from handiwork.sandbox.egress.hosts import parse
-from tests.evals.rollouts import instances, needs_benchdata, nobody
+from tests.agents.states import reply, state_of
+from tests.agents.states import task as asked
+from tests.evals.rollouts import instances, needs_benchdata, nobody, rollout
 
 WEBARENA = WebArena()
 SHOP = "http://10.0.0.5:7770"
@@ -86,6 +90,17 @@ async def test_a_task_that_cannot_be_done_needs_na_or_the_reason(verdict: str, s
     judge = Judge(("reported unachievable reason: there is no wine", verdict))
     assert await string_match(impossible, "There is no wine", judge) == score
     assert "actual unachievable reason: the shop sells no wine" in judge.asked[0]
+
+
+@pytest.mark.parametrize("agent", ["BrowsingAgent", "CodeActAgent"])
+@pytest.mark.parametrize("by_model", [True, False])
+def test_a_task_that_the_model_rejects_is_answered_na(agent: str, by_model: bool) -> None:
+    """A browsing agent also gives up after errors, without its model."""
+    rejection = AgentRejectAction(outputs={"reason": "I see no such order."})
+    state = state_of(asked(), *([reply("")] if by_model else []), rejection)
+    done = replace(rollout(Instance("0", task())), state=replace(state, agent=agent))
+    expected = "N/A" if by_model or agent == "CodeActAgent" else "I see no such order."
+    assert answer_of(done) == expected
 
 
 @settings(deadline=None)

@@ -64,10 +64,14 @@ def test_a_folder_that_is_a_bare_repository_is_copied_without_git_in_it(tmp_path
 
 def test_a_git_file_brings_no_other_repository_of_the_user_into_a_copy(tmp_path: Path) -> None:
     project, private = tmp_path / "project", tmp_path / "private"
-    run_script(tmp_path, "git init -q private; mkdir -p project/a project/b")
+    run_script(tmp_path, "git init -q private; mkdir -p project/a project/b project/c/.git")
     (project / "a/.git").write_text(f"gitdir: {private}/.git\n")
     (project / "b/.git").symlink_to(private / ".git")
+    linked = {"HEAD": "ref: refs/heads/main", "commondir": f"{private}/.git", "gitdir": "."}
+    for name, text in linked.items():
+        (project / "c/.git" / name).write_text(f"{text}\n")
     session = make_copy(project, tmp_path / "session")
-    assert session.left_out == ("a/.git", "b/.git")
+    assert session.left_out == ("a/.git", "b/.git", "c/.git")
     assert not (session.base / "a/.git").exists()
     assert not (session.base / "b/.git").exists()
+    assert not (session.base / "c/.git").exists()

@@ -19,7 +19,8 @@ from handiwork.agents.codenav.retrieval import RetrieveAction, RetrieveObservati
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction
 from handiwork.events.observation import AgentDelegateObservation, ErrorObservation
-from handiwork.llm.types import Capabilities
+from handiwork.llm.errors import EmptyAnswerError
+from handiwork.llm.types import Capabilities, Completion
 from handiwork.session.approval.rules import ExecutionContext, needs_approval, rule_for
 from handiwork.session.run import RunResult
 
@@ -281,6 +282,25 @@ def test_a_generated_docstring_is_reused_in_the_next_session(shop: Path, tmp_pat
     again, second = run(shop, search, reply("done", "False"), agent=agent)
     assert (len(first.requests), len(second.requests), again.outcome) == (3, 2, "rejected")
     assert "Return net + 20." in str(second.requests[1])
+
+
+class OftenSilent(handiwork.ScriptedLLM):
+    """Fails as a client does whose server sends an answer without content, for each empty reply of its script."""
+
+    async def complete(self, *args: Any, **rest: Any) -> Completion:
+        completion = await super().complete(*args, **rest)
+        if not (completion.content or completion.tool_calls):
+            raise EmptyAnswerError("the server sent an empty answer")
+        return completion
+
+
+@pytest.mark.slow
+def test_a_docstring_that_stays_empty_is_no_reply_of_the_conversation(shop: Path, tmp_path: Path) -> None:
+    (shop / "shop/long.py").write_text("def long(net):\n" + "    net += 1  # one more of the same steps\n" * 20)
+    (tmp_path / "settings.toml").write_text("retrieval = 'code_or_docstring'\n")
+    model = OftenSilent([reply("search", "name: long"), "", reply("done", "False")], capabilities=XML)
+    result = handiwork.run("What is long?", workspace=shop, agent=str(tmp_path / "settings.toml"), model=model)
+    assert (result.outcome, result.state.last_error) == ("error", "the server sent an empty answer")
 
 
 HOSTILE = """\

@@ -46,8 +46,8 @@ class User:
         self.project.mkdir()
         (self.project / "greeting.txt").write_text("hello\n")
 
-    def begin_repository(self) -> None:
-        git(self.project, "init", "-q", "-b", "main")
+    def begin_repository(self, *options: str) -> None:
+        git(self.project, "init", "-q", "-b", "main", *options)
         git(self.project, "add", "-A")
         git(self.project, "commit", "-qm", "first")
 
@@ -121,6 +121,13 @@ async def test_without_a_sandbox_and_in_place_they_are_there_already(user: User)
     log = await user.run(COMMIT.format("second"), sandbox="none", in_place=True)
     assert await user.fetch(log) is None
     assert git(user.project, "log", "--format=%s").split() == ["second", "first"]
+
+
+async def test_commits_of_a_sha256_repository_arrive(user: User) -> None:
+    user.begin_repository("--object-format=sha256")
+    branch = await user.fetch(await user.run(COMMIT.format("second")))
+    assert branch is not None
+    assert git(user.project, "log", "--format=%s", branch).split() == ["second", "first"]
 
 
 async def test_the_first_commit_of_a_repository_arrives_too(user: User) -> None:

@@ -12,6 +12,7 @@ from handiwork.context.discovery import everything
 from handiwork.context.trust import Trust
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.log.store import Store
+from handiwork.session.open import create, reopen
 from tests.session.bench import call, calls, finish
 from tests.snapshots.workbench import Workbench
 
@@ -46,4 +47,19 @@ async def test_children_that_work_side_by_side_have_the_environment(bench: Workb
     replies = [call("fork", tasks=["one", "two"]), child, child, finish()]
     log = await bench.ran(*(reply.model_dump(mode="json") for reply in replies))
     outputs = [event for event in await log.read() if isinstance(event, CmdOutputObservation)]
+    assert [event.content for event in outputs if event.subtask] == ["dark red\nmade\n"] * 2
+
+
+async def test_children_have_the_environment_if_a_new_process_resumes_their_fork(bench: Workbench) -> None:
+    fork = call("fork", tasks=["one", "two"]).model_dump(mode="json")
+    config = bench.config(fork, {"error": "gone"}, {"error": "gone"})
+    first = await create(bench.store, bench.data, config, lambda _: None, "a task")
+    assert (await first.run("do it")).agent_state == "error"
+    await first.close()
+    child = calls(("bash", {"command": SHOW}), ("finish", {"message": "child"})).model_dump(mode="json")
+    model = bench.config(child, child).model
+    second = await reopen(bench.store, bench.data, first.log.id, lambda _: None, model=model)
+    assert (await second.run()).agent_state == "finished"
+    await second.close()
+    outputs = [event for event in await first.log.read() if isinstance(event, CmdOutputObservation)]
     assert [event.content for event in outputs if event.subtask] == ["dark red\nmade\n"] * 2

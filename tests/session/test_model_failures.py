@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.registry import find
 from handiwork.agents.state import State
+from handiwork.agents.swarm.graph import DECISION, Swarm, SwarmNode, save
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, ChangeAgentStateAction, MessageAction
 from handiwork.events.observation import AgentDelegateObservation, CmdOutputObservation, ErrorObservation
 from handiwork.events.record import ApprovalEvent, CompletionEvent, CondensationEvent, LoopEvent
@@ -184,6 +187,23 @@ async def test_a_model_whose_answer_stays_empty_is_told_and_the_session_goes_on(
     state = await (await served.session(EMPTY, EMPTY, bash("echo 1"), EMPTY, EMPTY, finish())).run("go")
     await served.check(state)
     assert served.asked()[-1] == "user: Error: Your reply was empty. Go on with the task, or end it."
+
+
+async def test_a_question_beside_the_conversation_is_asked_again_after_empty_answers(
+    served: Served, tmp_path: Path
+) -> None:
+    (served.bench.workspace / "a.txt").write_text("price: 12\n")
+    nodes = (SwarmNode(name="files", operation="files"), SwarmNode(name=DECISION, operation=DECISION))
+    save(Swarm(nodes=nodes, links=(("files", DECISION),), strategy="random_choice"), tmp_path / "swarm.json")
+    session = await served.session(EMPTY, EMPTY, agent=find(str(tmp_path / "swarm.json")))
+    state = await session.run("What is the price?")
+    assert state.change is not None
+    assert (state.agent_state, state.change.reason) == ("error", "model")
+    served.plan(Reply(content="a.txt"), Reply(content="It costs 12."))
+    state = await session.run()
+    await served.check(state)
+    assert state.outputs == {"message": "It costs 12."}
+    assert "price: 12" in served.asked()[-1]
 
 
 async def test_what_the_model_does_wrong_it_is_told(served: Served) -> None:

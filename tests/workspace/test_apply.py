@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import ConflictError, apply, preview
 from handiwork.workspace.apply.undo import undo
-from handiwork.workspace.changes import changes_of_tree, same_content, side_at
+from handiwork.workspace.changes import Change, changes_of_tree, same_content, side_at
 from handiwork.workspace.copy import make_copy
 from handiwork.workspace.git.import_commits import import_commits
 from handiwork.workspace.patch import diffstat, unified_diff
@@ -221,9 +222,46 @@ def test_files_keep_their_group_and_new_ones_get_that_of_a_setgid_folder(session
     assert [(here.source / name).stat().st_gid for name in ("page", "shared/new")] == [2000, 2000]
 
 
-def with_commit(path: Path) -> Path:
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_is_replaced_on_file_systems_that_have_no_hard_links(
+    session: Start, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def link(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    here = session({"text": b"1\n", "gone": b"1\n"})
+    changes = here.run("echo 2 > text; rm gone; echo 2 > new")
+    monkeypatch.setattr("os.link", link)
+    apply(changes, here.source, undo_dir=here.folder / "applied")
+    assert read_tree(here.source) == {"text": b"2\n", "new": b"2\n"}
+    undo(here.folder / "applied", here.source)
+    assert read_tree(here.source) == {"text": b"1\n", "gone": b"1\n"}
+
+
+@pytest.mark.parametrize("name", ["git~1", "GIT~1", ".git ", ".git.", ".git::$INDEX_ALLOCATION", ".Git . :x"])
+def test_names_that_windows_takes_for_git_are_left_out(session: Start, name: str) -> None:
+    here = session({"a": b"1\n"})
+    changes = here.run(f"mkdir '{name}' git~2 .github; echo 2 > '{name}/config'; echo 2 > git~2/x; echo 2 > .github/x")
+    side = side_at(here.source, "a")
+    done = apply([*changes, Change(f"{name}/config", "added", None, side)], here.source)
+    assert done.written == (".github/x", "git~2/x")
+    assert "it belongs to a repository's own files" in done.warnings[0]
+
+
+def test_a_bare_repository_is_left_out_whatever_the_case_of_its_names(session: Start) -> None:
+    here = session({"tools/Config": b"1\n", "src/head": b"1\n"})
+    changes = here.run(
+        "echo 2 > src/head; mkdir -p TOOLS/Objects tools/Refs; echo 2 > TOOLS/Objects/x; echo 2 > tools/Refs/x;"
+        " echo 2 > tools/head; echo 2 > tools/Config; echo 2 > tools/other"
+    )
+    done = apply(changes, here.source)
+    assert done.written == ("src/head", "tools/other")
+    assert len(done.warnings) == 4
+
+
+def with_commit(path: Path, *options: str) -> Path:
     write_tree(path, {"a": b"1\n"})
-    git(path, "init", "-q")
+    git(path, "init", "-q", *options)
     git(path, "add", ".")
     git(path, "commit", "-qm", "one")
     return path
@@ -263,3 +301,18 @@ def test_a_commit_that_git_would_not_make_is_refused(tmp_path: Path) -> None:
     git(theirs, "bundle", "create", "-q", str(bundle), "HEAD")
     with pytest.raises(WorkspaceError, match="not taken over"):
         import_commits(mine, bundle, "abc")
+
+
+def test_taking_commits_over_runs_no_program_for_the_repositorys_alternates(tmp_path: Path) -> None:
+    mine, theirs, bundle = with_commit(tmp_path / "mine"), tmp_path / "theirs", tmp_path / "bundle"
+    git(tmp_path, "clone", "-q", str(mine), str(theirs))
+    git(tmp_path, "clone", "-q", "--bare", str(mine), "lent")
+    write_tree(mine, {".git/objects/info/alternates": b"../../../lent/objects\n"})
+    git(mine, "config", "core.alternateRefsCommand", f"touch {tmp_path}/ran;:")
+    git(theirs, "commit", "-q", "--allow-empty", "-m", "two")
+    git(theirs, "bundle", "create", "-q", str(bundle), "HEAD", "^HEAD~1")
+    assert import_commits(mine, bundle, "abc") == "handiwork/abc"
+    assert not (tmp_path / "ran").exists()
+    git(theirs, "commit", "-q", "--allow-empty", "-m", "three")
+    git(mine, "fetch", "-q", str(theirs), "HEAD")
+    assert (tmp_path / "ran").exists()  # the plant is real

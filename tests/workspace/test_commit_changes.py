@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -207,3 +209,55 @@ def test_a_branch_goes_on_unless_it_is_elsewhere_or_checked_out(tmp_path: Path) 
     advance_branch(here.source, "handiwork/abc", first, second)
     assert tip() == second
     advance_branch(here.source, "handiwork/gone", first, second)
+
+
+HOOKS = """
+[hook "x"]
+    event = reference-transaction
+    command = touch {0}
+[hook "a=b.c"]
+    command = touch {0}
+"""
+ASKING = """#!/bin/sh
+case " $* " in
+*" update-ref "* | *" fast-import "*)
+    for hook in x a=b.c; do {0} config --get "hook.$hook.enabled" || echo enabled; done >> {1}
+esac
+exec {0} "$@"
+"""
+"""Writes down which hooks git is told to run: versions before 2.54 run none that settings name."""
+
+
+def test_hooks_that_the_settings_name_are_turned_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = repository(tmp_path, {"text": b"1\n"})
+    changes = here.run("echo 2 > new")
+    write_tree(tmp_path, {"included": HOOKS.format(tmp_path / "ran").encode()})
+    git(here.source, "config", "include.path", str(tmp_path / "included"))
+    program = ASKING.format(shutil.which("git"), tmp_path / "asked")
+    write_tree(tmp_path, {"x:bin/git": program.encode()})
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    branch_of(here.source, changes, "Two")
+    assert set((tmp_path / "asked").read_text().split()) == {"false"}
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_message_of_a_signed_commit_is_read_without_its_signature(tmp_path: Path) -> None:
+    here = repository(tmp_path, {"text": b"1\n"})
+    first = git(here.source, "rev-parse", "HEAD").strip()
+    git(here.source, "config", "log.showSignature", "true")
+    write_tree(tmp_path, {"x:gpg": f"#!/bin/sh\ntouch {tmp_path}/ran\n".encode()})
+    git(here.source, "config", "gpg.program", str(tmp_path / "gpg"))
+    git(here.source, "commit", "-q", "--allow-empty", "-m", "Made by the session")
+    text = git(here.source, "cat-file", "commit", "HEAD").replace("\n\n", f"\n{SIGNATURE}\n\n", 1).encode()
+    signed = git(here.source, "hash-object", "-t", "commit", "-w", "--stdin", stdin=text).strip()
+    git(here.source, "reset", "-q", first)
+    head, _ = commit_changes(here.source, here.run("echo 2 > new"), "HEAD", "Two\n\nOf-session: abc\n")
+    assert head is not None
+    after = commit_after(here.source, head, signed, "Of-session: abc")
+    assert not (tmp_path / "ran").exists()
+    assert git(here.source, "log", "-1", "--no-show-signature", "--format=%s", after) == "Made by the session\n"
+    git(here.source, "log", "-1", signed)
+    assert (tmp_path / "ran").exists()  # the plant is real
+
+
+SIGNATURE = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----"

@@ -127,6 +127,27 @@ def test_a_repository_that_needs_another_one_becomes_a_whole_one(tmp_path: Path,
         assert git(workspace.base, "branch", "--show-current") == "side\n"
 
 
+def test_the_copy_of_a_linked_worktree_has_its_own_unfinished_merge_and_not_the_main_worktrees(tmp_path: Path) -> None:
+    main, source = repository(tmp_path / "main"), tmp_path / "p"
+    git(main, "worktree", "add", "-qb", "side", str(source))
+    for name in ("MERGE_HEAD", "MERGE_MSG", "rebase-merge/onto", "rebase-apply/onto", "sequencer/todo"):
+        write_tree(main / ".git", {name: git(main, "rev-parse", "HEAD").encode()})
+    first = make_copy(source, tmp_path / "s").base
+    assert git(first, "status", "--porcelain=2", "--branch").splitlines()[1:] == ["# branch.head side"]
+    names = {path.name for path in (first / ".git").iterdir()}
+    assert names.isdisjoint({"MERGE_HEAD", "MERGE_MSG", "rebase-merge", "rebase-apply", "sequencer"})
+    write_tree(main / ".git/worktrees/p", {"CHERRY_PICK_HEAD": git(main, "rev-parse", "HEAD").encode()})
+    assert "cherry-pick" in git(make_copy(source, tmp_path / "t").base, "status")
+
+
+def test_a_nested_linked_worktree_of_a_repository_outside_is_copied_with_it(tmp_path: Path) -> None:
+    main, source = repository(tmp_path / "main"), write_tree(tmp_path / "p", {"a": b"1"})
+    git(main, "worktree", "add", "-qb", "side", str(source / "nested"))
+    workspace = make_copy(source, tmp_path / "s")
+    assert workspace.left_out == ()
+    assert git(workspace.base / "nested", "log", "--format=%s") == "one\n"
+
+
 def test_a_project_with_a_submodule_is_copied_with_it(tmp_path: Path) -> None:
     main, outer = repository(tmp_path / "main"), repository(tmp_path / "outer")
     git(outer, "submodule", "--quiet", "add", str(main), "sub")

@@ -46,9 +46,11 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
     edit them, and have all of the code before them.
     """
     idle: set[str] = set()
-    if not any(isinstance(action, CmdRunAction) and action.background for action, _ in state.history):
+    # A condensed history lacks outputs and the starts of jobs, which are still there.
+    started = any(isinstance(action, CmdRunAction) and action.background for action, _ in state.history)
+    if not started and not any(job for _, job in state.totals.jobs):
         idle.add("jobs")
-    if not any(observation is not None and observation.blob for _, observation in state.history):
+    if not state.totals.outputs:
         idle.add("read_output")
     if not state.plan.tasks:
         idle.add("modify_task")

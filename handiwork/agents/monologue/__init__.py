@@ -13,7 +13,7 @@ from handiwork.agents.codeact.check import first_look
 from handiwork.agents.codeact.offer import offered
 from handiwork.agents.codeact.prompt import worked_example
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.history import History, messages_of_user
+from handiwork.agents.history import History, is_told
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
@@ -108,7 +108,10 @@ class MonologueAgent(Agent):
 
 
 def monologue(history: History, size: int) -> History:
-    """Return the user's messages and the last steps: whole replies, of ``size`` characters together or one reply."""
+    """Return the messages of the user and the platform, and the last steps.
+
+    Those are whole replies, of ``size`` characters together or one reply.
+    """
     start = len(history)
     while start > 1:
         first = start - 1
@@ -118,7 +121,7 @@ def monologue(history: History, size: int) -> History:
         if size < 0 and start < len(history):
             break
         start = first
-    return [*messages_of_user(history[:start]), *history[start:]]
+    return [*(pair for pair in history[:start] if is_told(pair[0])), *history[start:]]
 
 
 def search(history: History, query: str, most: int) -> list[str]:

@@ -9,7 +9,7 @@ from handiwork.agents.codeact import overview_budget
 from handiwork.agents.codeact.check import first_look
 from handiwork.agents.codeact.finish import turn_of
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.history import History
+from handiwork.agents.history import History, is_told
 from handiwork.agents.plan import DONE, Plan, Task
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
@@ -153,8 +153,7 @@ def recent(history: History, last: int) -> History:
 
 
 def _always_shown(action: Action) -> bool:
-    is_users = isinstance(action, MessageAction) and action.source == "user"
-    return is_users or isinstance(action, WorkspaceOverviewAction)
+    return is_told(action) or isinstance(action, WorkspaceOverviewAction)
 
 
 def _has_planned(history: History) -> bool:

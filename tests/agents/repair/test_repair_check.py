@@ -50,6 +50,16 @@ def test_a_named_test_program_is_the_test_without_the_word_and_from_any_folder(c
     assert named_test(f"See that `{command}` passes.") == command
 
 
+@pytest.mark.parametrize("command", ["./test.sh ci", "make install check", "pytest ci", "jest add"])
+def test_a_check_may_have_the_argument_of_an_installation(command: str) -> None:
+    assert named_check(f"See that `{command}` passes.") == command
+
+
+@pytest.mark.parametrize("folder", ["test/bats", "tests/behave", "tests/jest"])
+def test_a_folder_with_the_name_of_a_test_program_is_no_check(folder: str) -> None:
+    assert named_test(f"Add the helper to `{folder}`.") is None
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -95,6 +105,7 @@ DJANGO = "from django.test import TestCase\n\n\nclass ShopTest(TestCase):\n    d
         ({"manage.py": "", "shop/tests.py": f"import pytest\n{DJANGO}"}, "python3 -m pytest -q"),
         ({"manage.py": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
         ({"src/a/__init__.py": "", "test_a.py": "def test_a(): ...\n"}, "PYTHONPATH=src python3 -m pytest -q"),
+        ({"src/types.py": "", "src/a.py": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
         ({"src/__init__.py": "", "src/a.py": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
         ({"src/a.py": "", "src/b/c.pyx": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
         ({"src/a.js": "", "test_a.py": UNITTEST}, "python3 -m unittest"),
