@@ -194,7 +194,7 @@ PRESSED = {"tool_calls": [{"name": "click", "arguments": {"bid": "5"}}]}
     ("agent", "replies", "score", "steps", "why"),
     [
         (f"{AGENTS}:Presser", (), 1.0, 2, ""),
-        (f"{AGENTS}:Onlooker", (), 0.0, 10, "its 10 steps were up"),
+        (f"{AGENTS}:Onlooker", (), 0.0, 11, "its 11 steps were up"),
         ("BrowsingAgent", (PRESSED,), 1.0, 2, ""),
         ("CodeActAgent", (HANDED_OVER, PRESSED), 1.0, 3, ""),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,16 @@ from handiwork.events.codec import from_json
 from handiwork.events.observation import CmdOutputObservation
 from tests.agents.states import state_of
 from tests.cli.program import bash, finish
-from tests.evals.rollouts import instances, needs_benchdata, rejected, rollout, sample, some_or_all
+from tests.evals.rollouts import (
+    after_steps,
+    instances,
+    needs_benchdata,
+    nobody,
+    rejected,
+    rollout,
+    sample,
+    some_or_all,
+)
 from tests.evals.runs import finished, no_status, script
 
 MINT = Mint()
@@ -276,6 +286,18 @@ async def test_steps_and_proposals_are_as_many_with_feedback_as_without(critic: 
     guessing = script(tmp_path / "guessing", *(finish(f"<answer>{number}</answer>") for number in range(9)))
     found, trajectory = await result(tmp_path / "guessing-place", guessing, comments)
     assert (found.score, found.steps, len(messages(trajectory))) == (0, PROPOSALS, PROPOSALS - 1)
+
+
+@pytest.mark.parametrize("guided", [False, True])
+async def test_the_overview_of_the_workspace_is_none_of_the_steps(guided: bool) -> None:
+    instance = Instance("1", row("gsm8k", "21"), "gsm8k")
+    used = [await MINT.over(after_steps(instance, steps, guided=guided)) for steps in (0, STEPS - 1, STEPS)]
+    assert used == [False, False, True]
+    commented = [replace(after_steps(instance, steps, guided=guided), feedback=nobody) for steps in (0, 1)]
+    assert [await MINT.over(it) for it in commented] == [False, True]
+    late = after_steps(instance, STEPS + 1, guided=guided)
+    late.state.history.append((AgentFinishAction(outputs={"message": "<answer>21</answer>"}), None))
+    assert (await MINT.score(late)).value == 0
 
 
 def test_the_feedback_model_sees_the_conversation_and_the_reference_and_only_it_does() -> None:

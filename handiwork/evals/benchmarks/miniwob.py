@@ -91,7 +91,7 @@ class MiniWoB(Benchmark):
     licence = "MIT, list of tasks Apache-2.0"
     citation = "Liu et al., Reinforcement Learning on Web Interfaces, ICLR 2018, arXiv:1802.08802"
     metric = "success rate"
-    limits = Limits(iterations=STEPS)
+    limits = Limits(iterations=STEPS + 1)  # upstream shows the page before the first step; here that is a step
     fixed_steps = True
     agent = "BrowsingAgent"
 

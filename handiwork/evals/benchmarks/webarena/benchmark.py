@@ -54,7 +54,7 @@ class WebArena(Benchmark):
     licence = "Apache-2.0"
     citation = "Zhou et al., WebArena: A Realistic Web Environment, ICLR 2024, arXiv:2307.13854"
     metric = "success rate"
-    limits = Limits(iterations=STEPS)
+    limits = Limits(iterations=STEPS + 1)  # upstream shows the page before the first step; here that is a step
     fixed_steps = True
     agent = "BrowsingAgent"
     settle = SETTLE

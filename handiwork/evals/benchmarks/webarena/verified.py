@@ -77,7 +77,7 @@ class WebArenaVerified(Benchmark):
     citation = "El Hattami et al., WebArena Verified: Reliable Evaluation for Web Agents, 2025"
     metric = "success rate"
     splits = ("full", "hard")
-    limits = Limits(iterations=STEPS)
+    limits = Limits(iterations=STEPS + 1)  # upstream shows the page before the first step; here that is a step
     fixed_steps = True
     agent = "BrowsingAgent"
 
