@@ -55,12 +55,12 @@ class Mint(Benchmark):
     With a feedback model the agent is also stopped after each of its steps, and reads that model's comment on it.
 
     The rules are those of upstream's mint/tasks and mint/envs: 5 steps in all, of which 2 may be proposals; ``correct``
-    describes right answers. Every step of the agent counts, except the one that shows it the workspace before its
-    model is asked. In two ways it is stricter than upstream's code, which reads answers from a tag only: an answer
-    without a tag must be the answer and nothing else; and the letter of an option must be named, while upstream looks
-    for it anywhere in the text, so that any sentence with a "c" in it is right if c is. ``more`` returns the accuracy by upstream's code. In one way it is milder: a formula of
-    theoremqa may use sqrt, pi and the like by name; otherwise it may use less Python than upstream's eval runs, see
-    ``arithmetic.value_of``.
+    describes right answers. Every step of the agent counts, except the one that shows it the workspace before its model
+    is asked. In two ways it is stricter than upstream's code, which reads answers from a tag only: an answer without a
+    tag must be the answer and nothing else; and the letter of an option must be named, while upstream looks for it
+    anywhere in the text, so that any sentence with a "c" in it is right if c is. ``more`` returns the accuracy by
+    upstream's code. In one way it is milder: a formula of theoremqa may use sqrt, pi and the like by name; otherwise it
+    may use less Python than upstream's eval runs, see ``arithmetic.value_of``.
     """
 
     name = "mint"
