@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation, JobObservation
+from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.events.record import (
     ApprovalEvent,
     CompletionEvent,
@@ -173,6 +174,8 @@ class Totals:
         self._follow_job(event)
         self.hooks.apply(event)
         self._follow_traffic(event)
+        if isinstance(event, WorkspaceOverviewAction) and event.source == "agent" and event.completion is None:
+            self.iteration -= 1  # the agent's first look, which no model has asked for
         match event:
             case SessionStarted():
                 self._start(event)

@@ -13,7 +13,6 @@ from handiwork.agents.state import State
 from handiwork.errors import HandiworkError
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action
-from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.session_files import SessionFiles
@@ -81,11 +80,6 @@ class Rollout:
                 case _:
                     pass
         return ""
-
-    @property
-    def steps(self) -> int:
-        """The number of the agent's steps, without that of the workspace's overview, which no model asks for."""
-        return self.state.iteration - any(isinstance(a, WorkspaceOverviewAction) for a, _ in self.state.history)
 
     @property
     def answer(self) -> str:

@@ -79,7 +79,10 @@ class SessionStarted(Record):
 
 
 class StepStarted(Record):
-    """An agent's step begins. Iterations are counted by it, so that a step that crashed counts too."""
+    """An agent's step begins. Iterations are counted by it, so that a step that crashed counts too.
+
+    The step of a ``WorkspaceOverviewAction`` that no model has asked for does not count.
+    """
 
 
 class CompletionEvent(Record):

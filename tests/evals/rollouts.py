@@ -22,12 +22,10 @@ from handiwork.evals.scoring.data import folder_of
 from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Event
-from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
-from handiwork.events.record import StepStarted
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.layers import SandboxPaths
-from tests.agents.states import ran, state_of, task
+from tests.agents.states import state_of
 
 BENCHDATA = os.environ.get("HANDIWORK_BENCHDATA", "")
 
@@ -76,13 +74,6 @@ def sample(found: Sequence[Instance], at_most: int) -> Sequence[Instance]:
 def instances(benchmark: Benchmark, split: str = "") -> list[Instance]:
     """The instances of a split, the first where none is named."""
     return benchmark.load(folder(benchmark), split or benchmark.splits[0])
-
-
-def after_steps(instance: Instance, steps: int, *, guided: bool) -> Rollout:
-    """A rollout after so many commands, one in each step, for a guided agent after the overview of the workspace."""
-    overview = [StepStarted(), WorkspaceOverviewAction(budget=100, text="Go."), WorkspaceOverviewObservation()]
-    step = [StepStarted(), *ran("date", "now", 0)]
-    return replace(rollout(instance), state=state_of(task("Go."), *overview * guided, *step * steps))
 
 
 async def nobody(prompt: str) -> str:

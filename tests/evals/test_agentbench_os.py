@@ -25,7 +25,7 @@ from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.layers import SandboxPaths
 from tests.agents.states import state_of
-from tests.evals.rollouts import after_steps, instances, no_blobs, prepared, rollout, sample, serving, some_or_all
+from tests.evals.rollouts import instances, no_blobs, prepared, rollout, sample, serving, some_or_all
 
 pytestmark = pytest.mark.slow
 
@@ -151,22 +151,13 @@ async def test_a_regular_expression_is_searched_for(tmp_path: Path) -> None:
 
 async def test_what_was_done_counts_only_if_the_agent_says_so_in_its_rounds(tmp_path: Path) -> None:
     (instance,) = loaded(tmp_path, VARIABLE)
+    assert AGENTBENCH.limits.iterations == ROUNDS
     said = MessageAction(content="7", source="agent")
     paused = AgentStateChangedObservation(agent_state="paused", reason="limit")
     at_the_limit = state_of(MessageAction(content="Go.", source="user"), said, paused)
     asking = state_of(MessageAction(content="Go.", source="user"), said.model_copy(update={"wait_for_response": True}))
     for state, score in ((at_the_limit, 0), (asking, 1)):
         assert (await AGENTBENCH.score(replace(rollout(instance), state=state))).value == score
-
-
-@pytest.mark.parametrize("guided", [False, True])
-async def test_the_overview_of_the_workspace_is_none_of_the_rounds(tmp_path: Path, guided: bool) -> None:
-    (instance,) = loaded(tmp_path, VARIABLE)
-    used = [await AGENTBENCH.over(after_steps(instance, rounds, guided=guided)) for rounds in (0, ROUNDS - 1, ROUNDS)]
-    assert used == [False, False, True]
-    cut = after_steps(instance, ROUNDS, guided=guided)
-    cut.state.apply(AgentStateChangedObservation(agent_state="finished", reason="over", id=99))
-    assert (await AGENTBENCH.score(cut)).details["why"] == "the agent did not say in 8 rounds that it was done"
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,11 @@ from handiwork.evals.running.results import Result, Results
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.codec import from_json
 from handiwork.events.observation import CmdOutputObservation
-from tests.agents.states import state_of
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
+from handiwork.events.record import StepStarted
+from tests.agents.states import ran, state_of
 from tests.cli.program import bash, finish
-from tests.evals.rollouts import (
-    after_steps,
-    instances,
-    needs_benchdata,
-    nobody,
-    rejected,
-    rollout,
-    sample,
-    some_or_all,
-)
+from tests.evals.rollouts import instances, needs_benchdata, nobody, rejected, rollout, sample, some_or_all
 from tests.evals.runs import finished, no_status, script
 
 MINT = Mint()
@@ -288,16 +281,15 @@ async def test_steps_and_proposals_are_as_many_with_feedback_as_without(critic: 
     assert (found.score, found.steps, len(messages(trajectory))) == (0, PROPOSALS, PROPOSALS - 1)
 
 
-@pytest.mark.parametrize("guided", [False, True])
-async def test_the_overview_of_the_workspace_is_none_of_the_steps(guided: bool) -> None:
+async def test_the_agents_look_at_the_workspace_is_not_commented_on() -> None:
     instance = Instance("1", row("gsm8k", "21"), "gsm8k")
-    used = [await MINT.over(after_steps(instance, steps, guided=guided)) for steps in (0, STEPS - 1, STEPS)]
-    assert used == [False, False, True]
-    commented = [replace(after_steps(instance, steps, guided=guided), feedback=nobody) for steps in (0, 1)]
-    assert [await MINT.over(it) for it in commented] == [False, True]
-    late = after_steps(instance, STEPS + 1, guided=guided)
-    late.state.history.append((AgentFinishAction(outputs={"message": "<answer>21</answer>"}), None))
-    assert (await MINT.score(late)).value == 0
+    look = [StepStarted(), WorkspaceOverviewAction(budget=100, source="agent"), WorkspaceOverviewObservation()]
+    step = [StepStarted(), *ran("echo 21", "21", 0)]
+    stops = [
+        await MINT.over(replace(rollout(instance), state=state_of(*events), feedback=nobody))
+        for events in (look, [*look, *step], [*look, *step * STEPS])
+    ]
+    assert stops == [False, True, False]
 
 
 def test_the_feedback_model_sees_the_conversation_and_the_reference_and_only_it_does() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from handiwork.agents.codeact.check import check_of
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, MessageAction
+from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.types import Capabilities
 from tests.session.bench import Bench, calls
@@ -43,6 +44,15 @@ async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None
     assert "x" * 100 not in overview.content
     assert {"python3", "sh"} <= set(overview.programs)
     assert "milk" in str(bench.llm.requests[3])
+
+
+async def test_its_look_at_the_workspace_counts_as_no_step(bench: Bench) -> None:
+    """No model is asked for it: a benchmark's five steps are five for every model."""
+    replies = [act("bash", command="echo 1"), act("bash", command="echo 2")]
+    state = await (await bench.session(replies, capabilities=SMALL, iterations=2)).run("Make the files 1 and 2.")
+    assert state.change is not None
+    assert (state.change.reason, state.iteration) == ("limit", 2)
+    assert [event.content for event in bench.events if isinstance(event, CmdOutputObservation)] == ["1\n", "2\n"]
 
 
 async def test_it_sees_a_workspace_that_a_repository_around_it_ignores(bench: Bench) -> None:

@@ -1769,6 +1769,8 @@ export interface SnapshotEvent extends Event {
 }
 /**
  * An agent's step begins. Iterations are counted by it, so that a step that crashed counts too.
+ *
+ * The step of a ``WorkspaceOverviewAction`` that no model has asked for does not count.
  */
 export interface StepStarted extends Event {
   type: "StepStarted";

@@ -52,7 +52,7 @@ class AgentBenchOS(Benchmark):
     citation = "Liu et al. 2023, AgentBench: Evaluating LLMs as Agents, arXiv:2308.03688"
     metric = "success rate"
     splits = ("std", "dev")
-    limits = Limits(iterations=ROUNDS + 1)  # one may be that of the workspace's overview
+    limits = Limits(iterations=ROUNDS)
     writable_root = True
     upstream: ClassVar[str] = f"{UPSTREAM}/data/os_interaction"
     """The address of the data."""
@@ -120,16 +120,11 @@ class AgentBenchOS(Benchmark):
         _, output = await scripts.run(sandbox, task.example)
         return finish_with(output)
 
-    async def over(self, rollout: Rollout) -> bool:
-        """Return whether the rounds are up; the overview of the workspace, which no model asks for, is none."""
-        return not rollout.state.pending and rollout.steps >= ROUNDS
-
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the answer, or the agent's change to the machine, is right. Raises SandboxError."""
-        answer, state = tagged(rollout.final_message), rollout.state
-        is_cut = state.change is not None and state.change.reason == "over"
-        if state.agent_state not in ENDED or is_cut or rollout.steps > ROUNDS:
-            return Score(0.0, answer, {"why": f"the agent did not say in {ROUNDS} rounds that it was done"})
+        answer = tagged(rollout.final_message)
+        if rollout.state.agent_state not in ENDED:
+            return Score(0.0, answer, {"why": "the agent did not say that it was done"})
         task = _task(rollout.instance)
         if task.match is not None:
             truth = task.match.get("answer", task.match.get("regex"))

@@ -55,12 +55,12 @@ class Mint(Benchmark):
     With a feedback model the agent is also stopped after each of its steps, and reads that model's comment on it.
 
     The rules are those of upstream's mint/tasks and mint/envs: 5 steps in all, of which 2 may be proposals; ``correct``
-    describes right answers. Every step of the agent counts, except the one that shows it the workspace before its model
-    is asked. In two ways it is stricter than upstream's code, which reads answers from a tag only: an answer without a
-    tag must be the answer and nothing else; and the letter of an option must be named, while upstream looks for it
-    anywhere in the text, so that any sentence with a "c" in it is right if c is. ``more`` returns the accuracy by
-    upstream's code. In one way it is milder: a formula of theoremqa may use sqrt, pi and the like by name; otherwise it
-    may use less Python than upstream's eval runs, see ``arithmetic.value_of``.
+    describes right answers. Every step of the agent counts. In two ways it is stricter than upstream's
+    code, which reads answers from a tag only: an answer without a tag must be the answer and nothing else; and the
+    letter of an option must be named, while upstream looks for it anywhere in the text, so that any sentence with a "c"
+    in it is right if c is. ``more`` returns the accuracy by upstream's code. In one way it is milder: a formula of
+    theoremqa may use sqrt, pi and the like by name; otherwise it may use less Python than upstream's eval runs, see
+    ``arithmetic.value_of``.
     """
 
     name = "mint"
@@ -73,7 +73,7 @@ class Mint(Benchmark):
     splits = tuple(FORMS)
     turns = STEPS - 1
     has_feedback = True
-    limits = Limits(iterations=STEPS + 1)  # one may be that of the workspace's overview
+    limits = Limits(iterations=STEPS)
 
     def files(self, split: str) -> Mapping[str, str]:
         """Return the one file of the set."""
@@ -97,15 +97,14 @@ class Mint(Benchmark):
         )
 
     async def over(self, rollout: Rollout) -> bool:
-        """Return whether the agent stops after a step without a proposal: for feedback, or because it was the last."""
-        if rollout.state.pending or rollout.steps < 1:
-            return False
-        return rollout.feedback is not None or rollout.steps >= STEPS
+        """Return whether the agent stops for feedback: after a step without a proposal, unless it was the last one."""
+        state = rollout.state
+        return rollout.feedback is not None and not state.pending and 0 < state.iteration < STEPS
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
         """Return that the proposal is wrong, if it is and a step is left for another, and the feedback on the step."""
         state, instance = rollout.state, rollout.instance
-        remaining, more = STEPS - rollout.steps, PROPOSALS - _proposals(state)
+        remaining, more = STEPS - state.iteration, PROPOSALS - _proposals(state)
         wrong = "" if state.change is not None and state.change.reason == "over" else "That answer is wrong."
         if remaining < 1 or more < 1 or (wrong and (await self.score(rollout)).value == 1):
             return None
@@ -127,8 +126,6 @@ class Mint(Benchmark):
         """Score 1 if the last proposal is right."""
         row, text = rollout.instance.row, rollout.answer.strip()
         answer = tagged(text)
-        if rollout.steps > STEPS:
-            return Score(0.0, answer, {"output": f"the {STEPS} steps were up"})
         if row["set"] in CODE:
             code = _code(answer)
             if not code.strip():
