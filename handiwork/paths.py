@@ -37,12 +37,20 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "handiwork"
 
 
-def _home() -> Path:
+def home_dir() -> Path | None:
+    """The user's home; None for one without ``HOME`` whom the system does not know."""
     try:
         return Path.home()
     except RuntimeError:
+        return None
+
+
+def _home() -> Path:
+    home = home_dir()
+    if home is None:
         problem = "this user has no home directory: set HOME to a folder that it can write to"
-        raise FileNotFoundError(errno.ENOENT, problem, "HOME") from None
+        raise FileNotFoundError(errno.ENOENT, problem, "HOME")
+    return home
 
 
 def runtime_dir() -> Path:

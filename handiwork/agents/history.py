@@ -6,7 +6,12 @@ from typing import TypeGuard
 
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Observation, Part
-from handiwork.events.observation import CmdOutputObservation, IPythonRunCellObservation, MCPCallObservation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    ForkObservation,
+    IPythonRunCellObservation,
+    MCPCallObservation,
+)
 from handiwork.events.overview import WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
 
@@ -67,8 +72,12 @@ def condense(history: History, event: CondensationEvent, waiting: frozenset[int]
 def _collapse(observation: Observation) -> Observation:
     """Return a plain Observation with the first line of the text; one that is short, without pictures, is unchanged.
 
-    The overview of the workspace stays whole too: it tells the project's check.
+    A fork's changes are left out. The overview of the workspace stays whole, because it tells the project's check.
     """
+    if isinstance(observation, ForkObservation) and len(observation.text) <= SHORT:
+        return observation.with_fields(
+            outcomes=tuple(outcome.model_copy(update={"diff": ""}) for outcome in observation.outcomes)
+        )
     text = observation.text
     pictures = len(pictures_of(observation))
     if (len(text) <= SHORT and not pictures) or isinstance(observation, WorkspaceOverviewObservation):

@@ -11,6 +11,7 @@ from handiwork.events.observation import (
     FileEditObservation,
     FileReadObservation,
     FileWriteObservation,
+    ForkObservation,
     IPythonRunCellObservation,
     JobObservation,
     MCPCallObservation,
@@ -77,8 +78,16 @@ def observation_text(
             return f"{observation.path} is {verb}.{_fault(observation)}\n{text}".rstrip()
         case FileEditObservation() if fault := _fault(observation):
             return f"{(text or DONE).rstrip()}{fault}"
+        case ForkObservation():
+            return "\n".join([text, *_changes(observation, limit)])
         case _:
             return text or DONE
+
+
+def _changes(fork: ForkObservation, limit: int) -> list[str]:
+    """Return the children's changes to their copies of the files, about ``limit`` characters together."""
+    diffs = {number: outcome.diff for number, outcome in enumerate(fork.outcomes, 1) if outcome.diff}
+    return [f"\nChanges of {number}:\n{shorten(diff, limit // len(diffs))}" for number, diff in diffs.items()]
 
 
 def _pictures(observation: IPythonRunCellObservation | MCPCallObservation) -> list[str]:

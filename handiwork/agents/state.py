@@ -64,8 +64,8 @@ class State(Generic[Data]):
     events; the log keeps them all. ``totals`` counts all subtasks together, ``local_*`` this one. ``inputs`` and
     ``outputs`` are a delegate's arguments and results. ``extra_data`` belongs to the agent: a step changes it in place,
     and the log gets the change together with the step's actions. ``data`` is the same as an object of the agent's
-    model, if it declares one; only a step's State has it, and only ``data`` is to be changed then. ``knowledge`` names
-    the pieces of knowledge that have joined the conversation.
+    model, if it declares one; only a step's State has it, and only ``data`` is to be changed then. ``knowledge`` has
+    the names of the pieces of knowledge that have joined the conversation, each with the id of its newest event.
     """
 
     id: int = 0
@@ -86,7 +86,7 @@ class State(Generic[Data]):
     data: Data = field(default=cast("Any", None), compare=False, repr=False)
     plan: Plan = field(default_factory=Plan)
     loop: LoopEvent | None = None
-    knowledge: list[str] = field(default_factory=list[str])
+    knowledge: dict[str, int] = field(default_factory=dict[str, int])
     last_error: str = ""
     subtasks: dict[int, State] = field(default_factory=dict[int, "State"])
     forked: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
@@ -226,8 +226,11 @@ class State(Generic[Data]):
                         task._add_message(event, text)
             case Action():
                 self._open_subtask(event, state)
+                from_user = isinstance(event, MessageAction) and event.source == "user"
+                if from_user and self.agent_state in ("paused", "stopped") and self.change is None:
+                    self._stop_children(state)
                 state._apply_action(event)
-                if isinstance(event, MessageAction) and event.source == "user":
+                if from_user:
                     self.agent_state, self.change = "running", None
             case Observation():
                 self._close_subtasks(event)
@@ -252,6 +255,18 @@ class State(Generic[Data]):
         self.subtasks[action.id] = child
         if action.cause is not None:
             self.forked.setdefault(action.cause, []).append(action.id)
+
+    def _stop_children(self, parent: State) -> None:
+        """Stop the children of a task that forked, and their subtasks: the task cannot read a message before they end.
+
+        A pause by the platform, as at a limit, stops none: only an interrupt asks to give up the current action.
+        """
+        stopped = set(self.forked.get(parent._open[0], ())) if parent._open else set[int]()
+        for task in self.subtasks.values():  # a parent comes before its children
+            if task.parent in stopped:
+                stopped.add(task.id)
+            if task.id in stopped and task.agent_state == "running":
+                task.agent_state = "stopped"
 
     def _close_subtasks(self, observation: Observation) -> None:
         cause = observation.cause or 0
@@ -327,7 +342,7 @@ class State(Generic[Data]):
                 self.loop = record
                 self._add_message(record, record.content)
             case KnowledgeEvent():
-                self.knowledge.append(record.name)
+                self.knowledge[record.name] = record.id
                 self._add_message(record, record.content)
             case CondensationEvent():
                 self._condense(record)

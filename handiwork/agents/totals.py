@@ -174,6 +174,7 @@ class Totals:
         self._follow_job(event)
         self.hooks.apply(event)
         self._follow_traffic(event)
+        self._follow_context(event)
         if isinstance(event, WorkspaceOverviewAction) and event.source == "agent" and event.completion is None:
             self.iteration -= 1  # the agent's first look, which no model has asked for
         match event:
@@ -207,11 +208,6 @@ class Totals:
                 self.plan_mode = self.plan_mode if event.plan_mode is None else event.plan_mode
             case ApprovalEvent():
                 self._answer(event)
-            case ContextLoaded():
-                self.context[event.path] = event
-                self.withheld.discard(event.path)
-            case ContextWithheld():
-                self.withheld.update(event.paths)
             case AgentStateChangedObservation(agent_state="awaiting_user_confirmation", cause=int(action)):
                 self.asked.append(action)
             case AgentStateChangedObservation(agent_state="running", cause=int(action)):
@@ -274,6 +270,18 @@ class Totals:
                 self.at_limit = False
             case AgentStateChangedObservation():
                 self.throttled.discard(event.subtask)
+            case _:
+                pass
+
+    def _follow_context(self, event: Event) -> None:
+        match event:
+            case ContextLoaded():
+                self.context[event.path] = event
+                self.withheld.discard(event.path)
+            case ContextWithheld():
+                self.withheld.update(event.paths)
+                for path in event.paths:
+                    self.context.pop(path, None)
             case _:
                 pass
 

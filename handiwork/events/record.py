@@ -263,7 +263,7 @@ class ContextLoaded(Record):
 
 
 class ContextWithheld(Record):
-    """Conventions at ``paths`` do not join the prompt; ``content`` tells the user why, and the remedy."""
+    """Conventions at ``paths`` do not join the prompt, or leave it; ``content`` tells the user why, and the remedy."""
 
     paths: tuple[str, ...]
     content: str

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handiwork.errors import SandboxError
+from handiwork.paths import home_dir
 
 SYSTEM = tuple(Path(f"/{name}") for name in ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix"))
 """Directories of the operating system, visible in every sandbox if they exist."""
@@ -131,8 +132,9 @@ def _is_python(root: Path) -> bool:
 
 def _may_be_shown(root: Path) -> bool:
     """Return whether a directory is no system's root and nobody's home, and has none below it."""
-    real = root.resolve()
-    return not Path.home().resolve().is_relative_to(real) and not any((real / name).exists() for name in _NO_PYTHON)
+    real, home = root.resolve(), home_dir()
+    has_home = home is not None and home.resolve().is_relative_to(real)
+    return not has_home and not any((real / name).exists() for name in _NO_PYTHON)
 
 
 def check_mounts(paths: Iterable[Path]) -> None:
@@ -152,9 +154,9 @@ def check_no_daemon(paths: Iterable[Path]) -> None:
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent")
     host = os.environ.get("DOCKER_HOST", "")
     candidates = [Path(f"/run/{name}") for name in DAEMONS]
-    candidates += [runtime / name for name in DAEMONS] + [
-        Path.home() / f".docker/{name}/docker.sock" for name in _DESKTOP
-    ]
+    candidates += [runtime / name for name in DAEMONS]
+    if home := home_dir():
+        candidates += [home / f".docker/{name}/docker.sock" for name in _DESKTOP]
     candidates += [Path(host.removeprefix("unix://"))] if host.startswith("unix://") else []
     # Sockets the user may not look up are out of the sandbox's reach too.
     sockets = [candidate.resolve() for candidate in candidates if os.path.exists(candidate)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -84,10 +84,12 @@ class Conventions:
         found = at_begin(self._workspace, settings_file().parent, copy=self._base)
         findings = judge(found, self._workspace, self._trust)
         # Of the folders that the agent has worked in, the user may have accepted more since.
-        below = [path for path in totals.withheld if not path.startswith((ABOVE, f"{agents.FOLDER}/"))]
+        below = [path for path in totals.withheld if not path.startswith((ABOVE, "/", f"{agents.FOLDER}/"))]
         folders = {path.rpartition("/")[0] for path in below if path.endswith(instructions.NAMES)}
         loaded = [self._loaded(finding.convention) for finding in findings if finding.state == "loads"]
-        events = [*_new(loaded, totals), *self._withheld(findings, totals)]
+        withheld = self._withheld(findings, totals)
+        here = {event.path for event in loaded}.union(*(event.paths for event in withheld))
+        events = [*_gone(here, totals), *_new(loaded, totals), *withheld]
         return [*events, *self._in_folders(folders - {""}, totals)]
 
     def _in_folders(self, folders: Iterable[str], totals: Totals) -> list[Event]:
@@ -138,7 +140,7 @@ class Conventions:
             note="; ".join((*(convention.notes if notes is None else notes), *problem)),
         )
 
-    def _withheld(self, findings: Iterable[ContextFinding], totals: Totals) -> list[Event]:
+    def _withheld(self, findings: Iterable[ContextFinding], totals: Totals) -> list[ContextWithheld]:
         """Return the notice of conventions that do not load, except those the log has a notice of."""
         others = [
             finding
@@ -189,6 +191,26 @@ def _runs(commands: Iterable[str]) -> list[Event]:
 def _new(loaded: Iterable[ContextLoaded], totals: Totals) -> list[Event]:
     before = {path: event.sha256 for path, event in totals.context.items()}
     return [event for event in loaded if before.get(event.path) != event.sha256]
+
+
+def _gone(here: Container[str], totals: Totals) -> list[Event]:
+    """Return the notice of conventions from outside the session's copy that are not ``here`` any more."""
+    gone = [
+        event
+        for path, event in totals.context.items()
+        if path not in here
+        and event.category in ("instructions", "skill")
+        and (event.origin != "workspace" or path.startswith((ABOVE, "/")))
+    ]
+    if not gone:
+        return []
+    # The path of a skill's copy would tell the user nothing.
+    names = [
+        f"the skill {event.text.partition(':')[0]}" if event.category == "skill" else one_line(event.path)
+        for event in gone
+    ]
+    text = f"deleted, changed or replaced, and no longer loaded as before: {_listed(names)}"
+    return [ContextWithheld(paths=tuple(event.path for event in gone), content=text)]
 
 
 def _name(finding: ContextFinding) -> str:

@@ -14,7 +14,8 @@ from handiwork.agents.interface import InterfaceError, parse
 from handiwork.agents.micro.catalog import MicroCatalog
 from handiwork.agents.plan import InvalidTaskError
 from handiwork.agents.registry import find, names_a_file
-from handiwork.agents.state import State
+from handiwork.agents.rendering import shorten
+from handiwork.agents.state import ENDED, State
 from handiwork.errors import HandiworkError
 from handiwork.events.action import (
     AddTaskAction,
@@ -34,6 +35,7 @@ from handiwork.events.code_memory import (
     RememberDocstringsAction,
     SummarizeCodeAction,
 )
+from handiwork.events.describe import describe
 from handiwork.events.observation import (
     AgentDelegateObservation,
     ChildOutcome,
@@ -43,13 +45,18 @@ from handiwork.events.observation import (
 )
 from handiwork.log.blobs import Blobs
 from handiwork.sandbox.base import Sandbox
+from handiwork.session.hooks.runner import newest_message
 from handiwork.session.loop import Loop
 from handiwork.session.steps.executor import Executor, is_export
+from handiwork.session.steps.pending import given_up, not_run
 from handiwork.session.steps.read_output import read_output
 from handiwork.session.storage.code_memory import CodeMemory
 
 DEPTH, CHILDREN, AT_ONCE = 5, 64, 8
 """Maximum depth of delegation, children of a ForkAction, and children that run at once."""
+
+LAST, LONG = 5, 300
+"""Actions of a stopped child that its parent is told, and the characters of each."""
 
 
 class Branches(Protocol):
@@ -93,6 +100,8 @@ class Delegation:
     async def answer(self, loop: Loop, action: Action) -> Observation | None:
         """Return the action's observation; None if the session stopped before a subtask ended."""
         match action:
+            case AgentDelegateAction() | ForkAction() if _is_overtaken(loop, action):
+                return not_run()
             case AgentDelegateAction():
                 return await self._delegate(loop, action)
             case ForkAction():
@@ -153,6 +162,7 @@ class Delegation:
         children = [loop.root.of(child) for child in ids]
         if not all(_has_ended(child) for child in children):
             return None
+        await self._give_up(loop, [child.id for child in children if child.agent_state == "stopped"])
         outcomes = [await _outcome(self._branches, child) for child in children]
         text = "\n".join(f"{number}. {_outcome_text(child)}" for number, child in enumerate(children, 1))
         return ForkObservation(outcomes=tuple(outcomes), content=text)
@@ -189,6 +199,17 @@ class Delegation:
         for export in [*shared.exports, *waiting]:
             await executor.execute(export, None, lambda _: None)
         return executor
+
+    async def _give_up(self, loop: Loop, children: Sequence[int]) -> None:
+        """End what the children that the user has stopped, and the subtasks below them, still wait for."""
+        stopped: dict[int, State] = {}
+        for task in loop.root.subtasks.values():  # a parent comes before its children
+            if task.id in children or task.parent in stopped:
+                stopped[task.id] = task
+        for task in reversed(stopped.values()):
+            for action in task.pending:
+                await loop.journal.append(given_up().with_fields(cause=action.id, subtask=task.id))
+            await self._close(task.id)
 
     async def _close(self, child: int) -> None:
         if (executor := self._executors.pop(child, None)) is not None:
@@ -237,11 +258,19 @@ def _agent(
 
 def _has_ended(child: State) -> bool:
     """Return whether a subtask has an outcome; a question counts as one, since only the parent can answer it."""
-    return child.agent_state in ("finished", "rejected", "error", "awaiting_user_input")
+    return child.agent_state in ENDED or child.agent_state == "awaiting_user_input"
+
+
+def _is_overtaken(loop: Loop, action: AgentDelegateAction | ForkAction) -> bool:
+    """Return whether the user interrupted the session before any subtask began, and then wrote a message."""
+    has_begun = action.id in loop.root.forked or (
+        isinstance(action, AgentDelegateAction) and loop.root.of(action.id).local_iteration > 0
+    )
+    return action.id < loop.root.totals.interrupted < newest_message(loop.state) and not has_begun
 
 
 async def _outcome(branches: Branches, child: State) -> ChildOutcome:
-    diff = await branches.diff(child.id)
+    diff = await branches.diff(child.id) if child.local_iteration else ""  # before its first step it may have no copy
     return ChildOutcome(agent=child.agent, outcome=child.agent_state, outputs=_outputs(child), diff=diff)
 
 
@@ -256,9 +285,20 @@ def _outcome_text(child: State) -> str:
     """Return the parent agent's message about the end of a subtask."""
     if child.agent_state == "error":
         return f"{child.agent} failed: {child.last_error}"
+    if child.agent_state == "stopped":
+        return _stopped_text(child)
     verb = {"finished": "finished", "rejected": "gave up", "awaiting_user_input": "asks"}[child.agent_state]
     outputs = "; ".join(f"{key}: {value}" for key, value in _outputs(child).items())
     return f"{child.agent} {verb}. {outputs}".rstrip()
+
+
+def _stopped_text(child: State) -> str:
+    """Return what a child that the user has stopped has done so far."""
+    actions = [describe(action) for action, _ in child.history if action.source == "agent"]
+    if not actions:
+        return f"{child.agent} had not begun when the user stopped it."
+    newest = "; ".join(shorten(f"{verb} {target}".strip(), LONG) for verb, target, _ in actions[-LAST:])
+    return f"{child.agent} was stopped by the user. Its last actions: {newest}"
 
 
 def _plan(state: State, action: AddTaskAction | ModifyTaskAction) -> Observation:

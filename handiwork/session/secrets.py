@@ -19,6 +19,9 @@ from handiwork.events.base import Action
 SHORTEST, DIFFERENT, LONGEST = 8, 5, 16_384
 """A value's minimum of characters, its minimum of different characters, and its maximum of bytes."""
 
+ANNOUNCED = "These secrets are set for the commands and cells that name them, and for no others: "
+"""The beginning of the message to the agent about the available secrets."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # Variables that bash, the loader or Python read themselves: a command that names one does not mean a secret.
 _RESERVED = re.compile(
@@ -88,7 +91,7 @@ def announcement(secrets: Secrets) -> str:
     """Return the message to the agent about the available secrets."""
     names = ", ".join(f"${name}" for name in secrets.values)
     return (
-        f"These secrets are set for the commands and cells that name them, and for no others: {names}. "
+        f"{ANNOUNCED}{names}. "
         "You never see a value: where one would stand there is [secret NAME]. Do not write them into files that stay."
     )
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.paths import data_dir
+from handiwork.paths import data_dir, home_dir
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.safe_open import FILE, open_beneath, open_folder, open_resolved
 from handiwork.workspace.git.directory import copy_git_dir
@@ -102,7 +102,8 @@ def _validate(source: Path) -> Path:
         raise WorkspaceError(f"{source} is not a directory; name the directory it is in")
     if not os.access(source, os.R_OK | os.X_OK):
         raise WorkspaceError(f"{source} cannot be read by this user; change its mode or its owner")
-    if source in (Path("/"), Path.home().resolve()):
+    home = home_dir()
+    if source == Path("/") or (home and source == home.resolve()):
         raise WorkspaceError(
             f"{source} is a whole {'system' if source == Path('/') else 'home directory'};"
             " go to the project's directory"

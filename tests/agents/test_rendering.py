@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import pytest
 
+from handiwork.agents.history import condense
 from handiwork.agents.rendering import observation_text
-from handiwork.events.action import CmdRunAction, FileEditAction, FileWriteAction, JobAction, OutputReadAction
+from handiwork.events.action import (
+    CmdRunAction,
+    FileEditAction,
+    FileWriteAction,
+    ForkAction,
+    JobAction,
+    OutputReadAction,
+)
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import (
+    ChildOutcome,
     CmdOutputObservation,
     FileEditObservation,
     FileWriteObservation,
+    ForkObservation,
     JobObservation,
     OutputReadObservation,
 )
+from handiwork.events.record import CondensationEvent
 from handiwork.llm.types import Completion, ToolCall
 from tests.agents.states import native_actions
 
@@ -84,6 +95,19 @@ def test_jobs_and_pages_say_how_they_stand(action: Action, observation: Observat
 )
 def test_an_error_in_the_file_is_the_last_line(action: Action, observation: Observation, text: str) -> None:
     assert observation_text(action, observation) == text
+
+
+def test_the_changes_of_a_forks_children_are_seen_until_the_history_is_condensed() -> None:
+    diffs = ("+one\n", "", f"+{'x' * 900}\n")
+    outcomes = tuple(ChildOutcome(agent="CodeActAgent", outcome="finished", diff=diff) for diff in diffs)
+    fork = ForkAction(children=(("CodeActAgent", {"task": "a"}),) * 3, id=2)
+    observation = ForkObservation(content="1. done\n2. nothing\n3. done", outcomes=outcomes, id=3, cause=2)
+    assert observation_text(fork, observation).startswith(
+        "1. done\n2. nothing\n3. done\n\nChanges of 1:\n+one\n\n\nChanges of 3:\n+xxx"
+    )
+    assert len(observation_text(fork, observation, 200)) < 400
+    ((_, shorter),) = condense([(fork, observation)], CondensationEvent(first=2, last=2, how="collapse"), frozenset())
+    assert observation_text(fork, shorter) == "1. done\n2. nothing\n3. done"
 
 
 @pytest.mark.parametrize("limit", [16_000, 100])

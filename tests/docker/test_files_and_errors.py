@@ -14,6 +14,7 @@ from handiwork.sandbox.docker import cli as docker_cli
 from handiwork.workspace.layers import git_layers, upper_dir
 from scripts.harness.images import image
 from tests.sandbox.helpers import Box, git, output, run
+from tests.without_home import run_without_home
 
 NOBODY = 12345
 
@@ -144,6 +145,11 @@ async def test_a_daemon_that_does_not_answer_is_named(box: Box, monkeypatch: pyt
     box.image = "any"
     with pytest.raises(SandboxError, match=r"no Docker daemon answers \(DOCKER_HOST is tcp://127\.0\.0\.1:1\)"):
         await box.make().start()
+
+
+def test_a_user_without_a_home_has_no_context_of_docker(tmp_path: Path) -> None:
+    script = "import asyncio; from handiwork.sandbox.docker.cli import is_elsewhere; print(asyncio.run(is_elsewhere()))"
+    assert run_without_home(script, tmp_path) == "False\n"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.sandbox.toolchains import find_toolchains
+from tests.without_home import run_without_home
 
 
 def make(path: Path) -> Path:
@@ -52,6 +53,14 @@ def test_neither_a_home_nor_the_root_is_an_active_environment(
     found = find_toolchains(tmp_path / "project", {"PATH": "/usr/bin", "VIRTUAL_ENV": str(tmp_path / place)})
     assert (found.roots, found.path[0]) == ([], "/usr/bin")
     assert "VIRTUAL_ENV" not in found.variables
+
+
+def test_an_active_environment_is_found_and_mounted_for_a_user_without_a_home(tmp_path: Path) -> None:
+    active = make(tmp_path / "environments/one/pyvenv.cfg").parent
+    script = "from pathlib import Path; from handiwork.sandbox.toolchains import check_mounts, find_toolchains;"
+    script += f"roots = find_toolchains(Path('project'), {{'VIRTUAL_ENV': '{active}'}}).roots;"
+    script += "check_mounts(roots); print(*roots)"
+    assert run_without_home(script, tmp_path) == f"{active}\n"
 
 
 def test_a_project_cannot_name_any_directory_as_its_interpreter(tmp_path: Path) -> None:

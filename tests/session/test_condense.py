@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.agents.codeact import CodeActAgent
+from handiwork.agents.micro.definition import parse
 from handiwork.agents.state import State
 from handiwork.events.action import CmdRunAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
-from handiwork.events.record import CompletionEvent, SessionStarted, Usage
+from handiwork.events.record import CompletionEvent, KnowledgeEvent, SessionStarted, Usage
 from handiwork.llm.create import create
 from handiwork.llm.errors import ContextWindowError
 from handiwork.llm.scripted.model import ScriptedLLM
@@ -27,7 +29,9 @@ from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities, Completion, Message
 from handiwork.sandbox.host import HostSandbox
 from handiwork.session.policies.condense import CannotCondenseError, Condenser
+from handiwork.session.policies.knowledge import Knowledge
 from handiwork.session.policies.token_estimate import estimate, text_of
+from handiwork.session.secrets import Secrets, announcement
 from handiwork.session.session import Session
 from tests.llm.standin import StandIn, answer, serving
 from tests.session.bench import Bench, bash, finish
@@ -191,6 +195,41 @@ async def test_what_the_user_said_later_is_kept_word_for_word_through_all_notes(
     assert (task, newest) == ("Repair area().", "Go on.")
     assert "> Do NOT touch  the tests." in notes
     assert notes.count("Do NOT") == 1
+
+
+async def test_knowledge_and_the_names_of_secrets_are_kept_word_for_word_through_all_notes() -> None:
+    talk, condenser = long_commands(), Condenser(model("one", "two"))
+    text = "Tag it.\n\nUpload  with twine."
+    talk.put(MessageAction(content=announcement(Secrets({"PYPI_TOKEN": "x"})), source="environment"))
+    talk.say("Release it.")
+    talk.put(KnowledgeEvent(name="release", trigger="Release", place="release.md", content=text))
+    talk.say("Go on.")
+    for _ in range(2):
+        for number in range(40):
+            talk.step(f"true {number} {'y' * 600}")
+        event = await condenser.condense(talk.state)
+        assert event is not None
+        talk.put(event)
+    *_, notes = talk.said
+    for kept in ("> Tag it.\n> \n> Upload  with twine.", "$PYPI_TOKEN", "> Release it."):
+        assert notes.count(kept) == 1
+
+
+@pytest.mark.parametrize(("text", "joins"), [("Tag it.", 0), ("Tag it. " * 900, 1)], ids=["whole", "cut"])
+async def test_knowledge_that_notes_have_cut_joins_again_when_its_trigger_does(text: str, joins: int) -> None:
+    talk = long_commands()
+    knowledge = Knowledge([parse(Path("release.md"), f"---\ntriggers: [release]\n---\n{text}")])
+    talk.say("Release it.")
+    for joined in knowledge.joining(talk.state):
+        talk.put(joined)
+    assert len(knowledge.joining(talk.state)) == 0
+    for number in range(40):
+        talk.step(f"true {number} {'y' * 600}")
+    event = await Condenser(model("notes")).condense(talk.state)
+    assert event is not None
+    talk.put(event)
+    talk.say("Now release it.")
+    assert len(knowledge.joining(talk.state)) == joins
 
 
 async def test_the_newest_message_of_the_user_stays_before_the_notes_unless_it_is_long() -> None:

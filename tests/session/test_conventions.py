@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 import handiwork
+from handiwork.agents.protocols.conventions import convention_messages
+from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.registry import AgentNotFoundError
+from handiwork.agents.state import State
 from handiwork.context.discovery import everything
 from handiwork.context.trust import Trust, TrustError
 from handiwork.events.action import CmdRunAction
@@ -100,6 +103,14 @@ async def resumed(project: Project) -> list[str]:
         async with session.hold_lease():
             await session.run("go on")
     return loaded(await project._events())
+
+
+def conventions_of(project: Project) -> str:
+    """Return the conventions in the next prompt of the last session."""
+    state = State()
+    for event in asyncio.run(project._events()):
+        state.apply(event)
+    return text_of(convention_messages(state, MessageCache(), None))
 
 
 @pytest.fixture
@@ -339,6 +350,33 @@ def test_a_skill_is_disclosed_step_by_step_and_readable_inside(project: Project)
     assert "the body of theirs" in outputs[0]
     assert "the body of mine" in outputs[1]
     assert outputs[1].endswith("refused\n")
+
+
+def test_a_resumed_session_has_the_users_skills_and_rules_as_they_are_now(project: Project) -> None:
+    skill(project.settings / "skills", "mine")
+    (project.settings / "AGENTS.md").write_text(RULE)
+    project.run(Reply(content="What next?"))
+    (project.settings / "AGENTS.md").rename(project.settings / "CLAUDE.md")
+    file = project.settings / "skills/mine/SKILL.md"
+    file.write_text(file.read_text().replace("Does mine.", "Does it well."))
+    asyncio.run(resumed(project))
+    prompt = conventions_of(project)
+    assert prompt.count(RULE) == prompt.count("- mine: ") == 1
+    assert "- mine: Does it well." in prompt
+    names = f"{project.settings}/AGENTS.md, the skill mine"
+    events = asyncio.run(project._events())
+    assert notices(events) == [f"deleted, changed or replaced, and no longer loaded as before: {names}"]
+
+
+def test_an_accepted_skill_of_the_workspace_takes_the_place_of_the_users(project: Project) -> None:
+    skill(project.settings / "skills", "mine")
+    skill(project.root / ".agents/skills", "mine")
+    project.run(Reply(content="What next?"))
+    project.accept()
+    asyncio.run(resumed(project))
+    prompt = conventions_of(project)
+    assert prompt.count("- mine: ") == 1
+    assert "- mine: Does mine. (.agents/skills/mine/SKILL.md)" in prompt
 
 
 def test_a_skill_around_the_workspace_is_readable_inside_once_accepted(project: Project) -> None:

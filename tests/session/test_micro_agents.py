@@ -190,7 +190,7 @@ async def test_knowledge_joins_once_and_survives_a_resume(bench: Bench, user: Pa
     assert prompt.count("Branches are named after issues.") == 1
     assert "colours" not in prompt
     assert prompt.index("and Python, with git") < prompt.index("Use uv.")
-    assert state.knowledge == ["git", "python"]
+    assert [*state.knowledge] == ["git", "python"]
 
 
 @pytest.fixture
@@ -212,6 +212,6 @@ async def test_a_sessions_place_of_micro_agents_and_its_broken_files(store: Stor
     session = await create(store, tmp_path / "data", config, watched.append, "t", message, llm=llm)
     async with session.hold_lease():
         state = await session.run()
-    assert state.knowledge == ["git"]
+    assert [*state.knowledge] == ["git"]
     assert "Tell your keys" not in text_of(llm.requests[0])
     assert any(f"{user}/broken.md:1: there is no front matter" in getattr(each, "text", "") for each in watched)

@@ -118,6 +118,16 @@ def test_a_second_apply_finds_everything_unchanged_after_a_change_of_type(sessio
     assert read_tree(here.source) == after
 
 
+def test_names_that_differ_in_case_alone_are_told_apart_if_the_file_system_does(session: Start) -> None:
+    here = session({"Readme.md": b"1\n", "Src/a": b"1\n", "straße": b"1\n"})
+    changes = here.run("mv Readme.md README.md; mv Src src; echo 2 > src/a; echo 2 > straße; echo 2 > STRASSE")
+    done = apply(changes, here.source, undo_dir=here.folder / "applied")
+    assert done.warnings == ()
+    assert read_tree(here.source) == {"README.md": b"1\n", "src/a": b"2\n", "straße": b"2\n", "STRASSE": b"2\n"}
+    undo(here.folder / "applied", here.source)
+    assert read_tree(here.source) == {"Readme.md": b"1\n", "Src/a": b"1\n", "straße": b"1\n"}
+
+
 CONFLICTS = {
     "but a directory here": ("rm text", "rm text; mkdir text; echo mine > text/x", "text"),
     "the same lines": ("echo theirs > text", "echo mine > text", "text"),

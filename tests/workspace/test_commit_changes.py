@@ -90,6 +90,19 @@ def test_a_branch_has_the_changes_and_nothing_that_was_not_committed(tmp_path: P
     assert git(here.source, "fsck", "--strict", "--no-dangling") == ""
 
 
+def test_a_repository_that_keeps_no_executable_bits_gets_none_from_the_users_file_system(tmp_path: Path) -> None:
+    here = repository(tmp_path, TREE)
+    git(here.source, "config", "core.fileMode", "false")
+    changes = here.run("chmod +x text; chmod -x run; echo 2 > run; echo 2 > new")
+    commit, _ = commit_changes(here.source, changes, "HEAD", "changes", merge=False)
+    raw = git(here.source, "diff", "--raw", "--no-renames", "HEAD", str(commit))
+    assert [line.split()[:2] + line.split()[5:] for line in raw.splitlines()] == [
+        [":000000", "100644", "new"],
+        [":100755", "100755", "run"],
+        [":100644", "100644", "text"],
+    ]
+
+
 def test_a_change_in_a_submodule_makes_no_branch(tmp_path: Path) -> None:
     submodule = write_tree(tmp_path / "project/libs/sub", {"file": b"1\n"})
     git(submodule, "init", "-q", "-b", "main")

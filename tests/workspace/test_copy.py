@@ -9,6 +9,7 @@ from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import apply
 from handiwork.workspace.changes import Change, side_at
 from handiwork.workspace.copy import Workspace, make_copy
+from tests.without_home import run_without_home
 from tests.workspace.trees import git, read_tree, write_tree
 
 
@@ -176,6 +177,13 @@ def test_what_cannot_be_a_workspace_is_refused(tmp_path: Path, monkeypatch: pyte
         make_copy(tmp_path / "project", tmp_path / "s")
     with pytest.raises(WorkspaceError, match="start a new session"):
         Workspace.load(tmp_path / "other")
+
+
+def test_a_user_without_a_home_can_work_in_any_project(tmp_path: Path) -> None:
+    write_tree(tmp_path / "project", {"a": b"1\n"})
+    script = "from pathlib import Path; from handiwork.workspace.copy import make_copy;"
+    script += "print(make_copy(Path('project'), Path('session')).source)"
+    assert run_without_home(script, tmp_path) == f"{tmp_path}/project\n"
 
 
 def test_sessions_kept_inside_the_workspace_are_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,20 @@ def test_an_apply_takes_back_what_the_session_restored_since_the_last_one(sessio
     assert read_tree(here.source) == {"a": b"2\n", "b": b"mine\n", "new": b"2\n"}
 
 
+def test_a_file_that_could_not_get_its_mode_is_not_taken_for_edited(session: Start) -> None:
+    here = session({"a": b"1\n"})
+    kept, umask = here.folder / "applied", os.umask(0o133)  # no new file is executable, as on some file systems
+    try:
+        apply(here.run("echo 2 > a; echo 2 > tool; chmod 755 tool"), here.source, undo_dir=kept)
+        apply(here.run("echo 3 > tool"), here.source, undo_dir=kept)
+        undo(kept, here.source)
+        assert read_tree(here.source)["tool"] == b"2\n"
+        undo(kept, here.source)
+        assert read_tree(here.source) == {"a": b"1\n"}
+    finally:
+        os.umask(umask)
+
+
 @contextmanager
 def at_first_move(act: Callable[[], object]) -> Generator[None]:
     """Call ``act`` once, before the first file is moved into or out of the workspace."""

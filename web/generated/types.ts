@@ -826,7 +826,7 @@ export interface ContextLoaded extends Event {
   note: string;
 }
 /**
- * Conventions at ``paths`` do not join the prompt; ``content`` tells the user why, and the remedy.
+ * Conventions at ``paths`` do not join the prompt, or leave it; ``content`` tells the user why, and the remedy.
  */
 export interface ContextWithheld extends Event {
   type: "ContextWithheld";

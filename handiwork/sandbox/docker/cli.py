@@ -20,6 +20,7 @@ from urllib.parse import quote, urlencode
 import httpx2
 
 from handiwork.errors import SandboxError
+from handiwork.paths import home_dir
 from handiwork.process import Process
 from handiwork.sandbox import bundle
 
@@ -193,7 +194,12 @@ def _uses_context() -> bool:
     """Return whether a non-default context may be in use; running docker takes longer than this check."""
     if "DOCKER_CONTEXT" in os.environ:
         return True
-    folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    if chosen := os.environ.get("DOCKER_CONFIG"):
+        folder = Path(chosen)
+    elif home := home_dir():
+        folder = home / ".docker"
+    else:
+        return False
     try:
         return b'"currentContext"' in (folder / "config.json").read_bytes()
     except OSError:

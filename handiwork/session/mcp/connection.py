@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,6 +25,7 @@ from handiwork.settings import SECRET_REFERENCE, MCPServerSettings
 if TYPE_CHECKING:
     import mcp_types as types
     from mcp.client import Client
+    from mcp.client.session import MessageHandlerFnT
 
     from handiwork.session.mcp.transports import Streams
 
@@ -33,6 +34,10 @@ START = 60.0
 
 STARTS = 3
 """Starts in a row without a successful call, after which a server is not started again by this process."""
+
+RELISTED, PAUSE, RELISTEN = 3.0, 1.0, 30.0
+"""Seconds for which a call waits for the list of tools that it has changed, between two lists, and before a lost
+subscription is renewed."""
 
 PAGES = 20
 """Pages of a list of tools."""
@@ -66,12 +71,15 @@ class MCPOptions:
 class _Run:
     """One start of a server: ``client`` is its client, or the reason why it did not start.
 
-    ``problem`` describes the fault of its program, if the session ended it.
+    ``problem`` describes the fault of its program, if the session ended it. ``changed`` is set while its tools have
+    changed since they were listed, ``listed`` while they have not.
     """
 
     client: asyncio.Future[Client] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    listed: asyncio.Event = field(default_factory=asyncio.Event)
     pipe: Pipe | None = None
     refusal: str = ""
     problem: str = ""
@@ -81,6 +89,11 @@ class _Run:
         """Record that the program has ended; ``problem`` is the reason, "" if it ended by itself."""
         self.problem = self.problem or problem
         self.ended.set()
+
+    def change(self) -> None:
+        """Record that the tools have changed."""
+        self.changed.set()
+        self.listed.clear()
 
 
 class Connection:
@@ -159,6 +172,8 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - the SDK raises errors of many kinds, none of which is ours
             return await self._call_failed(run, error)
         self._starts = 0
+        with suppress(TimeoutError):  # the next step's prompt has the tools that the call has added
+            await asyncio.wait_for(run.listed.wait(), RELISTED)
         return await observation_of(action, result, self._options.save)
 
     async def _call_failed(self, run: _Run, error: Exception) -> Observation:
@@ -179,12 +194,17 @@ class Connection:
             async with asyncio.timeout(START) as limit:
                 client_type = await asyncio.to_thread(_import_client)
                 streams = self._streams(run)
-                async with client_type(streams, logging_callback=self._log.message, log_level="info") as client:
-                    tools, note = tools_of(await _listed(client))
+                async with client_type(
+                    streams,
+                    message_handler=_change_handler(run),
+                    logging_callback=self._log.message,
+                    log_level="info",
+                ) as client:
+                    await self._list(run, client)
                     limit.reschedule(None)
-                    self._report(MCPServerEvent(server=self.name, state="ready", tools=tools, content=note))
                     run.client.set_result(client)
-                    await _first(run.closing.wait(), run.ended.wait())
+                    async with _beside(self._follow_tools(run, client), _subscribe(run, client)):
+                        await _first(run.closing.wait(), run.ended.wait())
         except Exception as error:  # noqa: BLE001 - recorded, and raised to callers
             self._fail(run, error)
         else:
@@ -195,6 +215,24 @@ class Connection:
             run.ended.set()
             if not run.client.done():
                 run.client.set_exception(MCPServerError("it was closed"))
+
+    async def _follow_tools(self, run: _Run, client: Client) -> None:
+        """List the tools again whenever the server says that they have changed."""
+        while True:
+            await run.changed.wait()
+            try:
+                async with asyncio.timeout(START):
+                    await self._list(run, client)
+            except Exception:  # noqa: BLE001 - the tools stay as they were: a server that is lost ends, or fails calls
+                run.listed.set()
+            await asyncio.sleep(PAUSE)  # a server may tell of each of its new tools
+
+    async def _list(self, run: _Run, client: Client) -> None:
+        run.changed.clear()
+        tools, note = tools_of(await _listed(client))
+        self._report(MCPServerEvent(server=self.name, state="ready", tools=tools, content=note))
+        if not run.changed.is_set():
+            run.listed.set()
 
     def _fail(self, run: _Run, error: Exception) -> None:
         if run.closing.is_set():
@@ -270,12 +308,52 @@ async def _listed(client: Client) -> list[types.Tool]:
     tools: list[types.Tool] = []
     cursor: str | None = None
     for _ in range(PAGES):
-        page = await client.list_tools(cursor=cursor)
+        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
         tools += page.tools
         cursor = page.next_cursor
         if cursor is None:
             break
     return tools
+
+
+def _change_handler(run: _Run) -> MessageHandlerFnT:
+    """Return the handler of the server's messages that records a change of its tools."""
+    from mcp_types import ToolListChangedNotification
+
+    async def handle(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            run.change()
+
+    return handle
+
+
+async def _subscribe(run: _Run, client: Client) -> None:
+    """Ask the server to tell of changes of its tools; one of a protocol before 2026-07-28 does so unasked."""
+    from mcp.client.subscriptions import SubscriptionLost
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+    tools = client.server_capabilities.tools
+    while client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools is not None and tools.list_changed:
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    pass  # the handler of the server's messages gets them too
+            return
+        except SubscriptionLost:
+            await asyncio.sleep(RELISTEN)
+            run.change()  # what has changed meanwhile is not told again
+
+
+@asynccontextmanager
+async def _beside(*work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """Run the work in the background; its errors end nothing else."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _first(*waits: Awaitable[object]) -> None:

@@ -73,6 +73,7 @@ class MCPServers:
             if event.state == "ready":
                 if event.server in self._down or known is None or known.tools != event.tools:
                     events.append(event)
+                    self._known[event.server] = event
                 self._down.discard(event.server)
             else:
                 self._down.add(event.server)

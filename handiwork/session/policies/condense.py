@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.history import History, condense, lasting
@@ -15,11 +15,13 @@ from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
+from handiwork.events.base import Action
 from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.errors import ContextWindowError
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message
 from handiwork.session.policies.token_estimate import CHARACTERS, TokenEstimator, estimate, overhead, text_of
+from handiwork.session.secrets import ANNOUNCED
 
 FULL, TARGET, RECENT = 0.75, 0.5, 0.25
 """Shares of the window: above FULL the history is condensed, to TARGET; the newest steps, up to RECENT, stay whole."""
@@ -32,6 +34,7 @@ LONGEST_REPLY, LONGEST_NOTES, LONGEST_BOUND_NOTES = 8_192, 12_000, 2_000
 
 HEADING = "Earlier steps are left out here to save room. Notes on them:"
 PLAN = "The plan as it was then:"
+TOLD = "The platform told you before:"
 WISHES = "The user said meanwhile:"
 QUOTE = "> "
 
@@ -109,9 +112,11 @@ class Condenser:
         notes = (await self._ask(draft, cut)).strip()
         if not notes:
             raise self._error("the model's notes on the first steps were empty")
+        told = shorten(_told(draft.state, steps), draft.longest_notes // 2)
         wishes = shorten(_wishes(steps), draft.longest_notes)
         plan = draft.state.plan
         summary = f"{HEADING}\n{notes}" + (f"\n\n{PLAN}\n{plan.text()}" if plan.tasks else "")
+        summary += f"\n\n{TOLD}\n{told}" if told else ""
         summary += f"\n\n{WISHES}\n{wishes}" if wishes else ""
         if len(summary) >= len(text_of(steps)):
             raise self._error("the model's notes on the first steps are as long as the steps themselves")
@@ -211,17 +216,50 @@ def _condensation(entries: History, how: CondensationKind) -> CondensationEvent:
     return CondensationEvent(first=entries[0][0].id, last=entries[-1][0].id, how=how)
 
 
+def is_notes(action: Action) -> TypeGuard[MessageAction]:
+    """Return whether the action is the message with notes on earlier steps."""
+    return isinstance(action, MessageAction) and action.source == "environment" and action.content.startswith(HEADING)
+
+
+def quote(text: str) -> str:
+    """Return a text as notes quote it."""
+    return "\n".join(QUOTE + line for line in text.splitlines())
+
+
+def _told(state: State, steps: History) -> str:
+    """Return the names of secrets and the knowledge in these steps, and what earlier notes quote of them."""
+    names, knowledge = "", list[str]()
+    for action, _ in steps:
+        if is_notes(action):
+            quoted = _quoted(action, TOLD).partition(f"\n\n{WISHES}\n")[0]
+            first, _, rest = quoted.partition("\n")
+            is_announced = first.startswith(QUOTE + ANNOUNCED)
+            names = first if is_announced else names
+            knowledge.append(rest if is_announced else quoted)
+        elif not isinstance(action, MessageAction) or action.source != "environment":
+            continue
+        elif action.content.startswith(ANNOUNCED):  # each process announces them: the newest count
+            names = quote(action.content)
+        elif action.id in state.knowledge.values():
+            knowledge.append(quote(action.content))
+    return "\n".join(filter(None, (names, *knowledge)))
+
+
 def _wishes(steps: History) -> str:
     """Return the user's messages in these steps, word for word, and the messages that earlier notes quote."""
-    lines: list[str] = []
+    texts: list[str] = []
     for action, _ in steps:
-        if not isinstance(action, MessageAction):
-            continue
-        if action.source == "user":
-            lines += [QUOTE + line for line in action.content.splitlines()]
-        elif WISHES in action.content:
-            lines += action.content.partition(WISHES)[2].strip().splitlines()
-    return "\n".join(lines)
+        if is_notes(action):
+            texts.append(_quoted(action, WISHES))
+        elif isinstance(action, MessageAction) and action.source == "user":
+            texts.append(quote(action.content))
+    return "\n".join(filter(None, texts))
+
+
+def _quoted(notes: MessageAction, heading: str) -> str:
+    """Return what follows a heading of the notes; the last one counts, since the model may copy one into its notes."""
+    _, found, quoted = notes.content.rpartition(f"\n\n{heading}\n")
+    return quoted if found else ""
 
 
 def _schema(longest: int) -> JsonSchema:

@@ -16,6 +16,7 @@ from handiwork.events.base import Action, Observation
 from handiwork.events.observation import ErrorObservation
 
 NOT_RUN = "Not executed: the session was interrupted before it began."
+GIVEN_UP = "Given up: the user interrupted the session and wrote a message instead."
 CRASHED = "The platform stopped while this ran; whether it took effect is not known. Look before doing it again."
 
 Over = Callable[[], Awaitable[bool]]
@@ -56,6 +57,11 @@ def abandoned_actions(root: State, state: State) -> list[Action]:
 def not_run() -> Observation:
     """Return the observation of an action that never started."""
     return ErrorObservation(content=NOT_RUN, error_id="interrupted")
+
+
+def given_up() -> Observation:
+    """Return the observation of an action that waited in a subtask that the user has stopped."""
+    return ErrorObservation(content=GIVEN_UP, error_id="interrupted")
 
 
 def crashed() -> Observation:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply.alike_names import ExactNames, folded, in_present_folders, left_out
 from handiwork.workspace.apply.journal import ApplyJournal
 from handiwork.workspace.apply.replacement import Content, Replacement, Version, replace_files, version_of
 from handiwork.workspace.apply.undo import KeptState, kept_for_undo, states_left
@@ -117,11 +118,15 @@ def _plan(
     began: Mapping[str, KeptState],
 ) -> _Plan:
     left = {**began, **(states_left(undo_dir) if undo_dir else {})}
-    plan = _Plan(target, git_dirs_after(changes, target), resolutions, left)
+    changes, warnings = in_present_folders(changes, target)
+    names = ExactNames(target, (change.path for change in changes))
+    plan = _Plan(names, git_dirs_after(changes, target), resolutions, left)
+    plan.warnings += warnings
     deleted = {change.path for change in changes if change.new is None}
     added = {change.path for change in changes if change.new}
     for change in changes:
         plan.add(change, deleted, added)
+    plan.leave_out_taken_names()
     return plan
 
 
@@ -130,13 +135,14 @@ class _Plan:
 
     def __init__(
         self,
-        target: Path,
+        names: ExactNames,
         git_dirs: Collection[str],
         resolutions: Mapping[str, Resolution],
         left: Mapping[str, KeptState],
     ) -> None:
-        self.target = target
-        self.device = target.stat().st_dev
+        self.names = names
+        self.target = names.root
+        self.device = self.target.stat().st_dev
         self.git_dirs = git_dirs
         self.resolutions = resolutions
         self.left = left
@@ -170,10 +176,19 @@ class _Plan:
         elif reason := self.obstacle(path, theirs, deleted):
             self.conflict(path, reason, None, theirs, can_take=False)
         else:
-            self.seen[path] = version_of(look(self.target, path))  # before its content is read
-            mine = side_at(self.target, path)
+            self.seen[path] = version_of(self.names.look(path))  # before its content is read
+            mine = self.names.side_at(path)
             as_left = path in self.left and KeptState.of(mine) == self.left[path]
             self.decide(path, mine if as_left else base, mine, theirs)
+
+    def leave_out_taken_names(self) -> None:
+        """Leave out each new file that would replace one of another name, unless that one is deleted."""
+        deleted = {folded(step.path) for step in self.replacements if step.new is None}
+        undecided = {folded(conflict.path) for conflict in self.conflicts}
+        for step in tuple(self.replacements):
+            if step.new and self.names.is_taken(step.path) and folded(step.path) not in deleted | undecided:
+                self.replacements.remove(step)
+                self.warnings.append(left_out(step.path))
 
     def decide(self, path: str, base: Side | None, mine: Side | None, theirs: Side | None) -> None:
         """Choose the side that changed; merge the text if both did."""

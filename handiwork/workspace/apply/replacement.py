@@ -101,7 +101,9 @@ class _Exchange:
         for number, step in enumerate(replacements):
             staged = self.stage(f"new{number}", step.path, step.new) if step.new else None
             status = look_at(self.root, step.path)
-            steps.append(Step(step.path, status is not None and not stat.S_ISDIR(status.st_mode), staged))
+            # A file system that ignores case finds a file of another name too, which nobody has seen by this one.
+            is_file = status is not None and not stat.S_ISDIR(status.st_mode) and seen.get(step.path, ()) is not None
+            steps.append(Step(step.path, is_file, staged))
         moves = Moves(steps, self.missing_parents(steps), removable(self.journal.target, replacements))
         self.journal.record(moves)
         # Deletions come first: a directory may replace a file, or a file a directory.
@@ -185,15 +187,18 @@ class _Exchange:
     def put(self, path: str, number: int) -> None:
         with parent_beneath(self.root, path) as (parent, name):
             if look_at(parent, name) is not None:
-                old_name = f"old{number}"
-                try:
-                    # A second link to the old file, so that the path always has a file.
-                    os.link(name, old_name, src_dir_fd=parent, dst_dir_fd=self.staging, follow_symlinks=False)
-                except OSError as error:
-                    if error.errno not in _NO_LINKS:
-                        raise
-                    os.rename(name, old_name, src_dir_fd=parent, dst_dir_fd=self.staging)
+                with suppress(FileNotFoundError):  # it was set aside by a name like this one, which a cache still has
+                    self.keep_old(parent, name, f"old{number}")
             os.rename(f"new{number}", name, src_dir_fd=self.staging, dst_dir_fd=parent)
+
+    def keep_old(self, parent: int, name: str, old_name: str) -> None:
+        try:
+            # A second link to the old file, so that the path always has a file.
+            os.link(name, old_name, src_dir_fd=parent, dst_dir_fd=self.staging, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            os.rename(name, old_name, src_dir_fd=parent, dst_dir_fd=self.staging)
 
     def make_parents(self, path: str) -> None:
         parts = parts_of(path)

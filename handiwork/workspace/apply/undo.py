@@ -11,11 +11,12 @@ import json
 import os
 import shutil
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply.alike_names import ExactNames
 from handiwork.workspace.apply.journal import ApplyJournal, Attributes, parse_attributes, sync_file_system
 from handiwork.workspace.apply.replacement import (
     Content,
@@ -90,6 +91,10 @@ class _Kept:
     made: tuple[str, ...]
     removed: dict[str, Attributes]
 
+    def names_in(self, target: Path) -> ExactNames:
+        """Return the names of the steps in the target."""
+        return ExactNames(target, (step.path for step in self.steps))
+
     def replacements(self) -> list[Replacement]:
         """Return the replacements that restore the files before the apply."""
         restored: list[Replacement] = []
@@ -99,6 +104,21 @@ class _Kept:
                 raise WorkspaceError(f"nothing was undone: the kept version of {quoted(step.path)} is damaged")
             restored.append(Replacement(step.path, Content(old, step.permissions, exact=True) if old else None))
         return restored
+
+    def save(self) -> None:
+        """Write the record. Raises OSError."""
+        steps = [asdict(step) for step in self.steps]
+        # Under its final name only when it is whole, as everything that reads it begins with it.
+        (self.folder / "partial").write_text(json.dumps({"steps": steps, "made": self.made, "removed": self.removed}))
+        (self.folder / "partial").rename(self.folder / _RECORD)
+
+    def with_modes_of(self, target: Path) -> _Kept:
+        """Return the apply with the modes that its files have: some file systems give every file the same one."""
+        names, steps = self.names_in(target), list[_Step]()
+        for step in self.steps:
+            side = names.side_at(step.path) if step.after.mode else None
+            steps.append(replace(step, after=replace(step.after, mode=side.git_mode)) if side else step)
+        return replace(self, steps=tuple(steps))
 
     def remove(self) -> None:
         """Remove the folder."""
@@ -118,6 +138,10 @@ def kept_for_undo(undo_dir: Path, target: Path, replacements: Sequence[Replaceme
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    # The files are written: an apply whose modes cannot be recorded is complete too.
+    with suppress(OSError, WorkspaceError):
+        if (kept := _load(folder)) and (now := kept.with_modes_of(target)) != kept:
+            now.save()
 
 
 def undo(undo_dir: Path, target: Path) -> Undone:
@@ -131,8 +155,9 @@ def undo(undo_dir: Path, target: Path) -> Undone:
         kept = _newest(undo_dir, target)
         if kept is None:
             raise NothingToUndoError("there is no apply to undo")
-        seen = {step.path: version_of(look(target, step.path)) for step in kept.steps}
-        if edited := [step.path for step in kept.steps if KeptState.of(side_at(target, step.path)) != step.after]:
+        names = kept.names_in(target)
+        seen = {step.path: version_of(names.look(step.path)) for step in kept.steps}
+        if edited := [step.path for step in kept.steps if KeptState.of(names.side_at(step.path)) != step.after]:
             raise EditedSinceError(target, edited)
         replacements = kept.replacements()
         replace_files(journal, replacements, prune=kept.made, attributes=kept.removed, seen=seen)
@@ -163,8 +188,10 @@ def reverted(undo_dir: Path, target: Path, base: Path, changes: Sequence[Change]
     """
     changed = {change.path for change in changes}
     restored: list[Change] = []
-    for path, left in states_left(undo_dir).items():
-        mine, old = side_at(target, path), side_at(base, path)
+    states = states_left(undo_dir)
+    names = ExactNames(target, states)
+    for path, left in states.items():
+        mine, old = names.side_at(path), side_at(base, path)
         if path not in changed and KeptState.of(mine) == left != KeptState.of(old):
             restored.append(Change(path, "modified" if mine and old else "added" if old else "deleted", mine, old))
     return restored
@@ -174,8 +201,9 @@ def _keep(folder: Path, target: Path, replacements: Sequence[Replacement]) -> No
     folder.mkdir(mode=0o700, parents=True)
     steps: list[_Step] = []
     made: dict[str, None] = {}
+    names = ExactNames(target, (replacement.path for replacement in replacements))
     for number, replacement in enumerate(replacements):
-        old = side_at(target, replacement.path)
+        old = names.side_at(replacement.path)
         if old:
             _copy(old, folder / f"old{number}")
         permissions, after = old.mode & 0o777 if old else 0, _after(replacement.new)
@@ -183,11 +211,7 @@ def _keep(folder: Path, target: Path, replacements: Sequence[Replacement]) -> No
         parts = parts_of(replacement.path) if replacement.new else []
         parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
         made |= dict.fromkeys(parent for parent in parents if look(target, parent) is None)
-    removed = removable(target, replacements)
-    record = {"steps": [asdict(step) for step in steps], "made": list(made), "removed": removed}
-    # Under its final name only when it is whole, as everything that reads it begins with it.
-    (folder / "partial").write_text(json.dumps(record))
-    (folder / "partial").rename(folder / _RECORD)
+    _Kept(folder, tuple(steps), tuple(made), removable(target, replacements)).save()
     descriptor = os.open(folder, DIRECTORY)
     try:
         sync_file_system(descriptor)
@@ -216,7 +240,8 @@ def _newest(undo_dir: Path, target: Path) -> _Kept | None:
         kept = _load(undo_dir / str(number))
         if kept is None:
             continue
-        now = [KeptState.of(side_at(target, step.path)) for step in kept.steps]
+        names = kept.names_in(target)
+        now = [KeptState.of(names.side_at(step.path)) for step in kept.steps]
         if now == [step.after for step in kept.steps] or now != [step.before for step in kept.steps]:
             return kept
     return None

@@ -62,6 +62,8 @@ def commit_changes(
         relative = [change if change.path in present else replace(change, old=None) for change in changes]
         if not merge:
             relative = [replace(change, old=side_at(folder, change.path)) for change in changes]
+            if _setting(git_dir, "core.fileMode", "--type=bool") == "false":
+                relative = [_with_old_mode(change) for change in relative]
         try:
             applied = apply(relative, folder)
         except ConflictError as error:
@@ -130,6 +132,18 @@ def advance_branch(workspace: Path, branch: str, old: str, new: str) -> None:
     git_dir, reference = _git_dir(workspace), f"refs/heads/{branch}"
     if not _git(git_dir, "for-each-ref", "--format=%(worktreepath)", reference).strip():
         run_git(git_dir, "update-ref", reference, new, old)
+
+
+def _with_old_mode(change: Change) -> Change:
+    """Return the change of a file with its old mode, as the user's file system keeps none."""
+    old, new = change.old, change.new
+    if old is None or new is None or old.is_link or new.is_link:
+        return change
+    return replace(change, new=replace(new, mode=old.mode))
+
+
+def _setting(git_dir: Path, name: str, *options: str) -> str:
+    return run_git(git_dir, "config", *options, "--get", name).stdout.decode(errors="replace").strip()
 
 
 def _git_dir(workspace: Path) -> Path:
@@ -279,7 +293,7 @@ def _export_attributes(git_dir: Path, commit: str, changes: Sequence[Change], fo
 
 def _converted_by_git(git_dir: Path, attributes: Mapping[str, Mapping[str, str]]) -> set[str]:
     """Return those paths, all of texts and with their attributes, whose line ends git converts for a commit."""
-    setting = run_git(git_dir, "config", "--get", "core.autocrlf").stdout.decode(errors="replace").strip()
+    setting = _setting(git_dir, "core.autocrlf")
     by_default = setting.lower() == "input" or is_true(setting)
     converted: set[str] = set()
     for path, values in attributes.items():

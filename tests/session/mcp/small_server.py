@@ -1,7 +1,8 @@
 """An MCP server of the standard library alone, which starts quickly: run it with the options below.
 
 --begun FILE creates FILE as it starts; --after FILES answers nothing before these exist; --log FILE gets a line for
-each message; --broken ends at once with a message on stderr; --chatty logs each call, on stderr and by a message.
+each message; --broken ends at once with a message on stderr; --chatty logs each call, on stderr and by a message;
+--growing has a tool that replaces itself by another one.
 """
 
 import argparse
@@ -33,6 +34,9 @@ TOOLS = [
 ]
 
 
+GROW, GROWN = tool("grow", "Replace itself by another tool."), tool("grown", "Has just joined.")
+
+
 def text(content: str) -> dict:
     return {"content": [{"type": "text", "text": content}]}
 
@@ -59,6 +63,10 @@ def call(name: str, arguments: dict) -> dict:
             with open(arguments["path"], "w") as file:
                 file.write("by a server\n")
             return text("written")
+        case "grow":
+            TOOLS[TOOLS.index(GROW)] = GROWN
+            sys.stdout.write('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}\n')
+            return text("grown")
         case _:
             os.write(2, b"a last word\n")
             os._exit(3)
@@ -85,9 +93,12 @@ def main() -> None:
     parser.add_argument("--log")
     parser.add_argument("--broken", action="store_true")
     parser.add_argument("--chatty", action="store_true")
+    parser.add_argument("--growing", action="store_true")
     options = parser.parse_args()
     if options.begun:
         open(options.begun, "w").close()
+    if options.growing:
+        TOOLS.append(GROW)
     if options.broken:
         sys.exit("the configuration is missing")
     while not all(map(os.path.exists, options.after)):

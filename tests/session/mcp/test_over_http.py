@@ -11,13 +11,14 @@ from typing import Any, Literal
 import pytest
 import uvicorn
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from handiwork.events.observation import ErrorObservation, MCPCallObservation
+from handiwork.events.observation import ErrorObservation, MCPCallObservation, MCPToolsObservation
 from handiwork.events.record import EgressEvent
-from tests.session.bench import finish
+from tests.session.bench import call, finish
 from tests.session.mcp.bench import Sessions, mcp_call
 
 
@@ -42,6 +43,18 @@ async def remote(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Remote]:
     def double(number: int) -> int:
         """Double a number."""
         return 2 * number
+
+    @server.tool()
+    async def learn(context: Context) -> str:
+        """Learn to halve."""
+
+        @server.tool()
+        def halve(number: int) -> float:
+            """Halve a number."""
+            return number / 2
+
+        await context.notify_tools_changed()
+        return f"learnt {halve.__name__}"
 
     def watched(app: ASGIApp) -> ASGIApp:
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,6 +97,14 @@ async def test_an_address_that_is_not_allowed_is_refused_and_said(sessions: Sess
     assert "is refused" in sessions.all(ErrorObservation)[0].content
     assert not sessions.all(EgressEvent)[0].allowed
     assert remote.headers == []
+
+
+async def test_a_server_of_the_newest_protocol_tells_of_new_tools(sessions: Sessions, remote: Remote) -> None:
+    replies = [mcp_call("remote", "learn"), call("mcp_tools", server="remote", tools=["halve"]), finish()]
+    settings = {"allow_net": (f"127.0.0.1:{remote.port}",), "secrets": ("MY_TOKEN",)}
+    await sessions.run(remote.settings(), replies, **settings)
+    assert [len(event.tools) for event in sessions.changes()] == [2, 3]
+    assert sessions.all(MCPToolsObservation)[0].content.startswith("halve: Halve a number.")
 
 
 class SessionServer:

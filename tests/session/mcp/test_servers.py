@@ -23,7 +23,7 @@ from handiwork.events.observation import (
     OutputReadObservation,
     UserRejectObservation,
 )
-from handiwork.events.record import MCPServerEvent, MCPTool
+from handiwork.events.record import MCPServerEvent, MCPTool, StepStarted
 from handiwork.llm.types import Capabilities, Completion
 from handiwork.sandbox.host import HostSandbox
 from handiwork.sandbox.pipe import LINE_LIMIT
@@ -128,6 +128,20 @@ async def test_the_start_of_a_slow_sandbox_is_not_the_servers_own_time(
     await sessions.run({"a": small()}, [mcp_call("a", "echo", text="hello"), finish()])
     assert [event.state for event in sessions.changes()] == ["ready"]
     assert [event.content for event in sessions.all(MCPCallObservation)] == ["hello"]
+
+
+async def test_tools_that_a_running_server_replaces_are_told_with_the_next_step(sessions: Sessions) -> None:
+    replies = [mcp_call("a", "grow"), call("mcp_tools", server="a", tools=["grown"]), finish()]
+    await sessions.run({"a": small("--growing")}, replies)
+    _, changed = sessions.changes()
+    steps = sessions.all(StepStarted)
+    assert changed.id < steps[1].id, "the step after the call has the new tool"
+    state = State()
+    for event in sessions.events:
+        state.apply(event)
+    offered = with_mcp((), state)[1].tool.description
+    assert ("- a grow:" in offered, "- a grown: Has just joined" in offered) == (False, True)
+    assert sessions.all(MCPToolsObservation)[0].content.startswith("grown: Has just joined.")
 
 
 async def test_a_server_that_dies_is_told_and_starts_again(sessions: Sessions) -> None:
