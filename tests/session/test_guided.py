@@ -139,6 +139,7 @@ async def test_the_model_may_hand_a_repair_over(bench: Bench) -> None:
     assert delegation.agent == "RepairAgent"
     assert delegation.inputs["check"] == "make test"
     assert state.outputs == {"message": "It passes."}
+    assert "If the task asks for nothing more, `finish` now." in str(bench.llm.requests[1])
 
 
 async def test_a_command_that_does_not_say_that_it_checks_is_not_run(bench: Bench) -> None:

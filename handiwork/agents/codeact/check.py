@@ -10,7 +10,7 @@ from handiwork.agents.repair.check import is_test, named_files, named_test, prog
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Observation
-from handiwork.events.observation import CmdOutputObservation, FileWriteObservation
+from handiwork.events.observation import AgentDelegateObservation, CmdOutputObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 
 _NOT_FOUND = 127
@@ -44,8 +44,8 @@ def with_facts(state: State) -> State:
 
     The overview of the workspace ends with the project's test command, or without network with what is missing for it.
     Without network a command whose program is missing comes with the advice to go on without it, and a text instead of
-    a command with the advice to finish. After a failed import of a module of the workspace, the model is told where it
-    is.
+    a command with the advice to finish, as has a repair that succeeded. After a failed import of a module of the
+    workspace, the model is told where it is.
     """
     overview = overview_of(state)
     if overview is None:  # the model is not guided
@@ -58,6 +58,8 @@ def with_facts(state: State) -> State:
             check, missing = _project_check(observation)
             fact = f"\n\nThe tests are run with `{check}`." if check else ""
             fact += f"\n\nThe tests cannot run here: {missing} is not installed." if missing and not network else ""
+        elif is_repair(observation):
+            fact = "\nIf the task asks for nothing more, `finish` now."
         elif isinstance(observation, CmdOutputObservation) and _PROSE.search(observation.text):
             fact = "\nThese lines are no commands. What you have to tell belongs in `finish`."
         elif isinstance(observation, CmdOutputObservation) and observation.error:
@@ -68,6 +70,15 @@ def with_facts(state: State) -> State:
             observation = observation.with_fields(content=f"{observation.content}{fact}")
         history.append((action, observation))
     return replace(state, history=history)
+
+
+def is_repair(observation: Observation | None) -> bool:
+    """Return whether the observation is that of a RepairAgent that has made the check pass."""
+    match observation:
+        case AgentDelegateObservation(agent="RepairAgent", outcome="finished"):
+            return True
+        case _:
+            return False
 
 
 def lacks_program(observation: CmdOutputObservation) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.codeact.check import check_of, overview_of
+from handiwork.agents.codeact.check import check_of, is_repair, overview_of
 from handiwork.agents.codeact.finish import COMMANDS, EDITS, LOST, UNCHANGED, done, messages_of, turn_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ENDS, tools_called
@@ -65,14 +65,15 @@ def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[st
 
     A model that has seen only some of the workspace's files acts before it ends: small models answer from names alone.
     A challenge is not answered by an end, unless it is UNCHANGED. One that asks for a file as a whole may be answered
-    by `write`, even after a repetition. A turn that has edited a file is not rejected: a model rejects tasks after the
-    work, for want of a test.
+    by `write`, even after a repetition. A turn that has edited a file, or had it repaired, is not rejected: a model
+    rejects tasks after the work, for want of a test or of a repository.
     """
     without, newest = set(again), state.history[-1][0]
     if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
         without |= set() if newest.content == UNCHANGED else {"finish"}
         without -= {"write"} if newest.content.startswith(LOST) else set()
-    if done(turn_of(state), EDITS):
+    turn = turn_of(state)
+    if done(turn, EDITS) or any(is_repair(observation) for _, observation in turn):
         without.add("reject")
     has_acted = any(action.completion and not isinstance(action, ENDS) for action, _ in state.history)
     if not (has_acted or _shows_all(state)):
