@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from handiwork.agents.codeact.choice import KINDS, WANTS, choose
+from handiwork.agents.codeact.choice import KINDS, WANTS, choose, kind_of
 from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.llm.types import Capabilities
+from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,37 @@ async def test_the_first_word_that_is_an_answer_counts_and_without_one_the_first
     llm = ScriptedLLM([reply], capabilities=Capabilities(tools=False, schema=False))
     answer, _ = await choose(llm, "Which one?", answers)
     assert answer == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"), [("request", "change"), ("A request to repair code.", "repair"), ("Hm.", "question")]
+)
+async def test_a_request_is_no_question(reply: str, kind: str) -> None:
+    llm = ScriptedLLM([reply], capabilities=Capabilities(tools=False, schema=False))
+    assert await kind_of(llm, "Please write it.") == (kind, 0)
+
+
+async def test_a_server_that_binds_replies_to_grammars_alone_binds_a_choice() -> None:
+    llm = Bound()
+    assert (await choose(llm, "Which one?", ("run", "skip")))[0] == "skip"
+    assert llm.form == Grammar('root ::= "{\\"answer\\": \\"" ("run" | "skip") "\\"}"')
+
+
+class Bound(ScriptedLLM):
+    """Keeps the form of its last call."""
+
+    form: ReplyForm | None = None
+
+    def __init__(self) -> None:
+        super().__init__(['{"answer": "skip"}'], capabilities=Capabilities(tools=False, schema=False, grammar=True))
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        form: ReplyForm | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        self.form = form
+        return await super().complete(messages, tools, form, on_delta, temperature)

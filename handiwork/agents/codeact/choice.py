@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.protocols.ask import ask_in_form
-from handiwork.llm.types import Message
+from handiwork.llm.types import Completion, Grammar, Message
 
 Choice = tuple[str, int]
 """The answer, and the id of the completion that has it."""
@@ -39,13 +39,15 @@ AIM = (
 )
 
 
+_REQUEST = re.compile(r"\brequests?\b")
+"""A word of KIND itself that models answer instead of one of KINDS; no question is one."""
 _KEY = re.compile(r'"?\banswer\b["*]*\s*(?:is\b\s*:?|:)')
 """The key of a bound reply, or the word before an unbound one, which is one of WANTS itself."""
 
 
 async def kind_of(llm: AgentLLM, message: str) -> Choice:
     """Ask the model for the kind of a user's message, one of KINDS. Raises the errors of the model."""
-    return await choose(llm, KIND.format(message=message), KINDS)
+    return await choose(llm, KIND.format(message=message), KINDS, (_REQUEST, "change"))
 
 
 async def way_of(llm: AgentLLM, question: str) -> str:
@@ -66,12 +68,23 @@ async def aim_of(llm: AgentLLM, message: str, path: str) -> str:
     return aim
 
 
-async def choose(llm: AgentLLM, question: str, answers: Sequence[str]) -> Choice:
-    """Ask the model; return the first of ``answers`` if its reply is none of them. Raises the errors of the model."""
+async def choose(
+    llm: AgentLLM, question: str, answers: Sequence[str], other: tuple[re.Pattern[str], str] | None = None
+) -> Choice:
+    """Ask the model; return the first of ``answers`` if its reply has none of them.
+
+    A reply without an answer that matches ``other`` means the answer given there. Raises the errors of the model.
+    """
     message = Message.text("user", f"{question}\nAnswer with one of these words: {', '.join(answers)}.")
-    properties = {"answer": {"enum": list(answers)}}
-    form = {"type": "object", "properties": properties, "required": ["answer"], "additionalProperties": False}
-    completion = await ask_in_form(llm, message, form)
+    if llm.capabilities.grammar and not llm.capabilities.schema:
+        words = " | ".join(f'"{answer}"' for answer in answers)
+        form = Grammar(f'root ::= "{{\\"answer\\": \\"" ({words}) "\\"}}"')
+        completion: Completion = await llm.complete([message], form=form)
+    else:
+        properties = {"answer": {"enum": list(answers)}}
+        schema = {"type": "object", "properties": properties, "required": ["answer"], "additionalProperties": False}
+        completion = await ask_in_form(llm, message, schema)
     reply = _KEY.sub("", completion.content.lower())
     found = {answer: match.start() for answer in answers if (match := re.search(rf"\b{answer}\b", reply))}
-    return min(found, key=lambda answer: found[answer], default=answers[0]), completion.event
+    otherwise = other[1] if other and other[0].search(reply) else answers[0]
+    return min(found, key=lambda answer: found[answer], default=otherwise), completion.event
