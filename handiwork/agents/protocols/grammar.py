@@ -17,7 +17,9 @@ CODE = ("command", "code")
 
 _RULES = rf"""root ::= thought block
 thought ::= ( [^`\n] [^\n]{{0,{LINE}}} "\n" ){{1,{THOUGHT_LINES}}} "\n"?
-word ::= [^ \t\n`"']+ | "'" [^\n']* "'"
+word ::= bare+ | quoted
+bare ::= [^ \t\n`"']
+quoted ::= "'" [^\n']* "'"
 line ::= [^`\n] [^\n]* "\n" | "`" [^`\n] [^\n]* "\n"
 blank ::= "\n"{{0,3}}
 inner ::= "```" [a-zA-Z] [^\n]* "\n" ( blank line )* "```\n"
@@ -46,7 +48,7 @@ def _form(tool: ActionTool) -> Iterator[str]:
         yield r'"\n{" [^\n]* "}\n```"'
         return
     for name in short:
-        yield f'" " {_value(properties[name])}'
+        yield f'" " {_value(name, properties[name])}'
     if options := [json.dumps(f" {name}=") for name in properties if name not in required]:
         yield f"( ( {' | '.join(options)} ) word )*"
     yield rf'"\n" {_lines(tool)} "```"'
@@ -62,7 +64,15 @@ def _lines(tool: ActionTool) -> str:
             return "change+"
 
 
-def _value(schema: JsonSchema) -> str:
+def _value(name: str, schema: JsonSchema) -> str:
+    """Return the symbols of a short argument; a small model copies the placeholder that the tool's form has for it."""
     if "enum" not in schema:
-        return "word"
+        return f"( {_other_than(name.upper())} | quoted )"
     return f"( {' | '.join(json.dumps(shlex.quote(str(value))) for value in schema['enum'])} )"
+
+
+def _other_than(placeholder: str) -> str:
+    """Return the symbols of a bare word that is not this one."""
+    first, rest = placeholder[0], placeholder[1:]
+    longer = f"( {_other_than(rest)} )?" if rest else "bare+"
+    return rf"""[^{first} \t\n`"'] bare* | "{first}" {longer}"""
