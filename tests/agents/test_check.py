@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
 
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.check import check_of
-from handiwork.agents.codeact.offer import next_offered
-from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.state import State
-from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, FileWriteAction
-from handiwork.events.observation import AgentDelegateObservation, CmdOutputObservation, FileWriteObservation
+from handiwork.events.action import AgentFinishAction, CmdRunAction, FileWriteAction
+from handiwork.events.observation import CmdOutputObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
 from handiwork.llm.scripted.model import ScriptedLLM
@@ -233,23 +229,3 @@ async def test_a_model_that_is_not_guided_gets_no_advice() -> None:
     llm = ScriptedLLM(["Hm."])
     await CodeActAgent(llm).step(state_of(task(), *ran("pytest -q", "bash: pytest: command not found", 127)))
     assert "It is not installed" not in str(llm.requests[0])
-
-
-@pytest.mark.parametrize("outcome", ["finished", "rejected"])
-async def test_after_a_repair_the_model_is_told_to_finish_and_does_not_reject(
-    outcome: Literal["finished", "rejected"],
-) -> None:
-    """Small models go on to commit, and reject the task if there is no repository."""
-    state = state_of(
-        task("The tests fail. Repair the code."),
-        WorkspaceOverviewAction(budget=9),
-        WorkspaceOverviewObservation(),
-        AgentDelegateAction(agent="RepairAgent"),
-        AgentDelegateObservation(agent="RepairAgent", outcome=outcome, content=f"RepairAgent {outcome}."),
-    )
-    offered = {tool.name for tool in next_offered(state, TOOLS)}
-    assert ("reject" in offered) is (outcome == "rejected")
-    llm = ScriptedLLM(["```bash\nls\n```"], capabilities=TEXT)
-    await CodeActAgent(llm).step(state)
-    told = "RepairAgent finished.\nIf the task asks for nothing more, `finish` now."
-    assert (told in llm.requests[0][-1].content[0].text) is (outcome == "finished")

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from handiwork.events.action import BrowseURLAction
 from handiwork.events.observation import BrowserOutputObservation
 from tests.browser.helpers import OTHER, SITE, Browsing
 from tests.sandbox.helpers import output
@@ -52,7 +53,12 @@ async def test_urls_that_can_be_opened(browsing: Browsing, url: str, title: str)
 
 
 async def test_a_file_of_the_workspace_can_be_opened(browsing: Browsing) -> None:
-    assert (await browsing.open(f"file://{browsing.sandbox.workspace}/site/index.html")).title == "Shop"
+    site = f"{browsing.sandbox.workspace}/site"
+    for url in (f"file://{site}/index.html", f"{site}/index.html", "site/index.html?a=b#prices"):
+        seen = await browsing.sandbox.execute(BrowseURLAction(url=url))
+        assert isinstance(seen, BrowserOutputObservation)
+        assert seen.title == "Shop", url
+    assert (await browsing.do("goto('tables.html')")).url == f"file://{site}/tables.html"
 
 
 @pytest.mark.parametrize(

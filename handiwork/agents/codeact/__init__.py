@@ -74,7 +74,7 @@ class CodeActAgent(Agent):
         actions, example = await self._ask(state, tools, allowed), True
         check_steered(actions, way)
         for temperature in RETRY_TEMPERATURES if guided else ():
-            again = repeated(state, actions, tools)
+            again = repeated(state, actions, tools, allowed)
             copied = copies_example(self.llm.capabilities, actions, state.history)
             if not again and not copied:
                 break

@@ -119,8 +119,12 @@ def _without(tools: Sequence[ActionTool], names: Collection[str]) -> list[Action
     return [tool for tool in tools if tool.name not in names]
 
 
-def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool]) -> set[str]:
+def repeated(
+    state: State, actions: Sequence[Action], tools: Sequence[ActionTool], allowed: Sequence[ActionTool]
+) -> set[str]:
     """Return the tools whose earlier calls the actions repeat, with no change in between.
+
+    If none of them is ``allowed``, a block of a command has called it, as "write PATH" in one of bash does.
 
     Reading a file that the overview shows is a repetition too, as is another command of a program that is missing, or
     one that installs without network, or a question that the user's own message has asked.
@@ -156,7 +160,9 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
     if not all(content in done or is_shown for content, is_shown in zip(contents, reads, strict=True)):
         return set()
     names = {name for action in earlier for name in tools_called(state, action, tools)}
-    return names | {"read"} if any(reads) else names
+    names |= {"read"} if any(reads) else set()
+    hidden = names and not any(tool.name in names for tool in allowed)
+    return {*names, *COMMANDERS} if hidden else names
 
 
 def _is_echo(action: Action, messages: Sequence[str]) -> bool:

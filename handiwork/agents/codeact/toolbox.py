@@ -188,7 +188,7 @@ TOOLS: Sequence[ActionTool] = (
             "application, use `delegate` with the agent BrowsingAgent.",
             parameters(
                 ["url"],
-                url=("string", "The address: http, https, or file for a page of the workspace."),
+                url=("string", "The address, or the path of a page of the workspace."),
                 view={
                     "type": "string",
                     "enum": list(get_args(BrowserView)),

@@ -6,9 +6,11 @@ import asyncio
 import codecs
 import itertools
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
+from urllib.parse import quote
 
 from .browser.process import Browser
 from .errors import ActionError
@@ -257,7 +259,7 @@ class Actions:
         """Open a URL or run calls; both return the same kind of observation."""
         view, marks = fields.text("view"), fields.flag("marks")
         if fields.text("type") == "BrowseURLAction":
-            url = fields.text("url")
+            url = self._address(fields.text("url"))
             calls, request = f"goto({url!r})", {"do": "goto", "url": url}
         else:
             calls = fields.text("browser_actions")
@@ -270,6 +272,12 @@ class Actions:
             "last_action": calls,
             **observation,
         }
+
+    def _address(self, url: str) -> str:
+        """Return the address of a file for its path, which a model may give instead; any other address as it is."""
+        path = re.split(r"[?#]", url, maxsplit=1)[0]
+        file = os.path.abspath(os.path.join(self._shell.directory, path))
+        return f"file://{quote(file)}{url[len(path) :]}" if "://" not in url and os.path.isfile(file) else url
 
     def _target(self, path: str) -> str:
         """Return the absolute path of a file to write.

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Coroutine
 from typing import Any
+from urllib.parse import urljoin
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame
@@ -20,6 +21,7 @@ LONGEST_WAIT = 30_000
 """Milliseconds that noop may wait."""
 
 _SCHEMES = ("http:", "https:", "file:", "data:", "about:")
+_PAGE_NAME = re.compile(r"[^/:]+\.html?(?:[?#].*)?", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d+([/?#]|$))")  # not a host with a port
 _STEPS = 5  # moves of a mouse that drags
 # The middle of the largest pane that scrolls, or else frame, if neither the page nor what is under the mouse does.
@@ -68,11 +70,11 @@ async def report_infeasible(window: Window, reason: str) -> None:
 
 async def goto(window: Window, url: str) -> None:
     """Open a URL in the tab that is shown."""
+    page = await window.page()
     if not _SCHEME.match(url):
-        url = f"file://{url}" if url.startswith("/") else f"http://{url}"
+        url = _with_scheme(url, page.url)
     if not url.lower().startswith(_SCHEMES) or (" " in url and not url.startswith(("file:", "data:"))):
         raise DoneWrong(f"{url[:200]!r} cannot be opened: a URL begins with {', '.join(_SCHEMES)} and has no spaces")
-    page = await window.page()
     if not await responds(page):
         page = await window.replace_tab()
     try:
@@ -83,6 +85,15 @@ async def goto(window: Window, url: str) -> None:
         if "Timeout" in error.message:
             raise DoneWrong(f"{url[:200]} did not answer in time") from None
         raise
+
+
+def _with_scheme(url: str, page: str) -> str:
+    """Return the URL of a path, or of an address without its scheme."""
+    if url.startswith("/"):
+        return f"file://{url}"
+    # No host ends in .html: it is a page beside the one that is shown.
+    is_beside = _PAGE_NAME.fullmatch(url) and page.startswith(("http:", "https:", "file:"))
+    return urljoin(page, url) if is_beside else f"http://{url}"
 
 
 async def go_back(window: Window) -> None:
