@@ -1,4 +1,4 @@
-"""What a guided model is offered after its work: neither what repeats it, nor what denies it."""
+"""What a guided model is offered after its work: neither what repeats it or the task, nor what denies it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.offer import COMMANDERS, next_offered, repeated
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.events.action import AgentDelegateAction, FileWriteAction
+from handiwork.events.action import AgentDelegateAction, FileWriteAction, MessageAction
 from handiwork.events.observation import AgentDelegateObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.scripted.model import ScriptedLLM
@@ -45,3 +45,13 @@ def test_a_write_that_is_repeated_inside_a_block_of_bash_takes_commands_away_too
     assert repeated(state, [write], TOOLS, TOOLS) == {"write"}
     without = [tool for tool in TOOLS if tool.name != "write"]
     assert repeated(state, [write], TOOLS, without) == {"write", *COMMANDERS}
+
+
+@pytest.mark.parametrize(
+    ("question", "echoes"),
+    [("Which lamps are on?", True), ("What lamps are on?", True), ("Which of them?", False), ("Is it on?", False)],
+)
+def test_a_question_of_the_user_is_not_asked_back(question: str, echoes: bool) -> None:
+    state = state_of(task("Tell me: which lamps are on? Write it down."))
+    ask = MessageAction(content=question, wait_for_response=True)
+    assert ("ask" in repeated(state, [ask], TOOLS, TOOLS)) is echoes

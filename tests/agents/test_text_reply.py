@@ -6,7 +6,7 @@ import pytest
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.protocols import TEXT
+from handiwork.agents.protocols import BOUND_TEXT, TEXT
 from handiwork.agents.protocols.ask import read
 from handiwork.events.action import FileWriteAction
 from handiwork.llm.types import Completion
@@ -66,3 +66,19 @@ def test_the_path_may_have_the_backslashes_of_windows(path: str) -> None:
 )
 def test_the_path_may_have_the_escapes_of_a_shell(written_as: str, path: str) -> None:
     assert written(f"```write {written_as}\nx = 1\n```").path == path
+
+
+def test_a_bound_list_of_texts_is_json() -> None:
+    rules = str(BOUND_TEXT.request([tool for tool in TOOLS if tool.name == "fork"])[1]).splitlines()
+    assert r'tool-0 ::= "```fork" "\n{" "\"tasks\": " list "}\n```"' in rules
+    assert r'list ::= "[" string ( ", " string )* "]"' in rules
+
+
+def test_a_bound_path_is_not_the_word_that_stands_for_it() -> None:
+    rules = str(BOUND_TEXT.request([tool for tool in TOOLS if tool.name == "read"])[1]).splitlines()
+    (rule,) = (line for line in rules if line.startswith("tool-0"))
+    bare, letter = r"bare*", r"""[^{} \t\n`"']"""
+    last = f'"T" ( {letter.format("H")} {bare} | "H" bare+ )?'
+    third = f'"A" ( {letter.format("T")} {bare} | {last} )?'
+    second = f'"P" ( {letter.format("A")} {bare} | {third} )?'
+    assert f'"```read" " " ( {letter.format("P")} {bare} | {second} | quoted )' in rule

@@ -34,6 +34,7 @@ ONLY_ASKED = (
     "belong in its text. If the answer needs a command, run it now."
 )
 
+_ECHO = 3
 _WORD = re.compile(r"\w+")
 _OTHER_FIELDS = set(Action.model_fields)
 
@@ -166,11 +167,13 @@ def repeated(
 
 
 def _is_echo(action: Action, messages: Sequence[str]) -> bool:
-    """Return whether the action asks the user in three or more words of a message of theirs."""
+    """Return whether the action asks the user in _ECHO or more words of a message of theirs."""
     if not isinstance(action, MessageAction) or not action.wait_for_response:
         return False
-    question, *told = (" ".join(_WORD.findall(text.lower())) for text in (action.content, *messages))
-    return question.count(" ") >= 2 and any(f" {question} " in f" {text} " for text in told)
+    asked, *told = (_WORD.findall(text.lower()) for text in (action.content, *messages))
+    # The first word may be another one: "Which lamps are on?" is asked as "What lamps are on?".
+    question = " ".join(asked[1:] if len(asked) > _ECHO else asked)
+    return len(asked) >= _ECHO and any(f" {question} " in f" {' '.join(text)} " for text in told)
 
 
 def _missing(state: State) -> list[list[str]]:

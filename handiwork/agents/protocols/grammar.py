@@ -20,6 +20,8 @@ thought ::= ( [^`\n] [^\n]{{0,{LINE}}} "\n" ){{1,{THOUGHT_LINES}}} "\n"?
 word ::= bare+ | quoted
 bare ::= [^ \t\n`"']
 quoted ::= "'" [^\n']* "'"
+string ::= "\"" ( [^"\\\n] | "\\" ["\\/nt] )* "\""
+list ::= "[" string ( ", " string )* "]"
 line ::= [^`\n] [^\n]* "\n" | "`" [^`\n] [^\n]* "\n"
 blank ::= "\n"{{0,3}}
 inner ::= "```" [a-zA-Z] [^\n]* "\n" ( blank line )* "```\n"
@@ -45,7 +47,7 @@ def _form(tool: ActionTool) -> Iterator[str]:
     required = tool.tool.parameters.get("required", ())
     short = [name for name in required if name not in tool.body_arguments]
     if any(properties[name].get("type") == "array" for name in short):
-        yield r'"\n{" [^\n]* "}\n```"'
+        yield rf'"\n{{" {_members(properties, short)} "}}\n```"'
         return
     for name in short:
         yield f'" " {_value(name, properties[name])}'
@@ -69,6 +71,18 @@ def _value(name: str, schema: JsonSchema) -> str:
     if "enum" not in schema:
         return f"( {_other_than(name.upper())} | quoted )"
     return f"( {' | '.join(json.dumps(shlex.quote(str(value))) for value in schema['enum'])} )"
+
+
+def _members(properties: JsonSchema, names: Sequence[str]) -> str:
+    """Return the symbols of the members of a JSON object: texts and lists of texts, or else anything on one line."""
+    members: list[str] = []
+    for name in names:
+        schema = properties[name]
+        is_list = schema.get("type") == "array"
+        if (schema.get("items", {}) if is_list else schema).get("type") != "string":
+            return r"[^\n]*"
+        members.append(f"{json.dumps(json.dumps(name) + ': ')} {'list' if is_list else 'string'}")
+    return ' ", " '.join(members)
 
 
 def _other_than(placeholder: str) -> str:

@@ -20,7 +20,7 @@ ACTION_TIMEOUT, NAVIGATION_TIMEOUT = 3.0, 20.0
 DOWNLOADS = "downloads"
 """The folder of the workspace for downloads."""
 
-_NO_PAGE = ":"  # Playwright's URL of a tab without any page, not even a blank one
+_NO_PAGE = (":", "")  # Playwright's URLs of a tab without any page, not even a blank one; "" since Chromium 156
 _ERRORS, _ERROR_LENGTH = 10, 300
 _DOWNLOAD_TIMEOUT = 5.0  # seconds to wait for a download
 _RESUME_TIMEOUT = 3.0  # seconds in which an action blocked by a dialog should resume
@@ -203,7 +203,7 @@ class Window:
 
     def _close_if_without_page(self, page: Page) -> None:
         """Close a tab that a download opened: without a screen Chromium does not, and the tab never responds."""
-        if page.url == _NO_PAGE:
+        if page.url in _NO_PAGE:
             self._run_in_background(page.close())
 
     def _remove_page(self, page: Page) -> None:
