@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from handiwork.agents.codeact.choice import KINDS, WANTS, choose, kind_of
 from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
+from handiwork.llm.types import Capabilities
+from tests.agents.small_model import Small
 
 
 @pytest.mark.parametrize(
@@ -44,26 +45,8 @@ async def test_a_request_is_no_question(reply: str, kind: str) -> None:
 
 
 async def test_a_server_that_binds_replies_to_grammars_alone_binds_a_choice() -> None:
-    llm = Bound()
+    llm = Small('{"answer": "skip"}')
+    llm.capabilities = replace(llm.capabilities, schema=False)
     assert (await choose(llm, "Which one?", ("run", "skip")))[0] == "skip"
-    assert llm.form == Grammar('root ::= "{\\"answer\\": \\"" ("run" | "skip") "\\"}"')
-
-
-class Bound(ScriptedLLM):
-    """Keeps the form of its last call."""
-
-    form: ReplyForm | None = None
-
-    def __init__(self) -> None:
-        super().__init__(['{"answer": "skip"}'], capabilities=Capabilities(tools=False, schema=False, grammar=True))
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool] = (),
-        form: ReplyForm | None = None,
-        on_delta: OnDelta | None = None,
-        temperature: float | None = None,
-    ) -> Completion:
-        self.form = form
-        return await super().complete(messages, tools, form, on_delta, temperature)
+    ((form, _),) = llm.asked
+    assert form == ('root ::= "{\\"answer\\": \\"" ("run" | "skip") "\\"}"')

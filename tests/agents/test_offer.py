@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from handiwork.agents.base import MalformedReplyError
@@ -21,43 +19,13 @@ from handiwork.events.action import (
 from handiwork.events.base import Action, Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileWriteObservation, PlanObservation
 from handiwork.events.overview import LONGEST, WorkspaceOverviewAction, WorkspaceOverviewObservation
-from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
+from tests.agents.small_model import Small
 from tests.agents.states import reply, state_of, task
 
 RUN = "I run it.\n\n```bash\npython3 a.py\n```"
 READ = "I look.\n\n```read a.py\n```"
 EDIT = "I mend it.\n\n```edit a.py\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```"
 END = "It works.\n\n```finish\ndone\n```"
-
-
-class Small:
-    """A local model bound to a grammar: gives these replies in turn, and keeps how it was asked."""
-
-    name = "small"
-    capabilities = Capabilities(tools=False, grammar=True, protocol="text", window=16_384)
-
-    def __init__(self, *replies: str) -> None:
-        self._replies = list(replies)
-        self.asked: list[tuple[str, float | None]] = []
-        """The grammar and the temperature of each call."""
-        self.prompts: list[str] = []
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool] = (),
-        form: ReplyForm | None = None,
-        on_delta: OnDelta | None = None,
-        temperature: float | None = None,
-    ) -> Completion:
-        if isinstance(form, Grammar):
-            self.asked.append((form, temperature))
-            self.prompts.append("\n".join(part.text for message in messages for part in message.content))
-        return Completion(self._replies.pop(0))
 
 
 def began(*paths: str, shown: bool = True, message: str = "Make a.py work.") -> list[Event]:

@@ -73,7 +73,8 @@ async def choose(
 ) -> Choice:
     """Ask the model; return the first of ``answers`` if its reply has none of them.
 
-    A reply without an answer that matches ``other`` means the answer given there. Raises the errors of the model.
+    ``other`` is a pattern, and the answer that a reply means which has none of them and matches it. Raises the errors
+    of the model.
     """
     message = Message.text("user", f"{question}\nAnswer with one of these words: {', '.join(answers)}.")
     if llm.capabilities.grammar and not llm.capabilities.schema:

@@ -35,6 +35,7 @@ ONLY_ASKED = (
 )
 
 _ECHO = 3
+"""The least number of words of a question that is taken for the user's own."""
 _WORD = re.compile(r"\w+")
 _OTHER_FIELDS = set(Action.model_fields)
 
@@ -125,7 +126,7 @@ def repeated(
 ) -> set[str]:
     """Return the tools whose earlier calls the actions repeat, with no change in between.
 
-    If none of them is ``allowed``, a block of a command has called it, as "write PATH" in one of bash does.
+    If none of them is ``allowed``, the tools for commands are returned too: "write PATH" in a block of bash is a write.
 
     Reading a file that the overview shows is a repetition too, as is another command of a program that is missing, or
     one that installs without network, or a question that the user's own message has asked.
