@@ -336,12 +336,12 @@ async def _subscribe(run: _Run, client: Client) -> None:
     while client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools is not None and tools.list_changed:
         try:
             async with client.listen(tools_list_changed=True) as changes:
+                run.change()  # what has changed before is not told
                 async for _ in changes:
                     pass  # the handler of the server's messages gets them too
             return
         except SubscriptionLost:
             await asyncio.sleep(RELISTEN)
-            run.change()  # what has changed meanwhile is not told again
 
 
 @asynccontextmanager

@@ -33,6 +33,11 @@ class Remote:
         headers = {"Authorization": "Bearer ${MY_TOKEN}"}
         return {"remote": {"url": f"http://127.0.0.1:{self.port}/mcp", "headers": headers}}
 
+    async def lists(self, count: int) -> None:
+        """Wait until the tools have been listed ``count`` times."""
+        while [headers.get(b"mcp-method") for headers in self.headers].count(b"tools/list") < count:
+            await asyncio.sleep(0.01)
+
 
 @pytest.fixture
 async def remote(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Remote]:
@@ -46,7 +51,8 @@ async def remote(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Remote]:
 
     @server.tool()
     async def learn(context: Context) -> str:
-        """Learn to halve."""
+        """Learn to halve; the answer comes after the client has heard of it: they travel on streams of their own."""
+        await remote.lists(2)  # the second one follows the subscription
 
         @server.tool()
         def halve(number: int) -> float:
@@ -54,6 +60,7 @@ async def remote(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Remote]:
             return number / 2
 
         await context.notify_tools_changed()
+        await remote.lists(3)
         return f"learnt {halve.__name__}"
 
     def watched(app: ASGIApp) -> ASGIApp:
