@@ -1,4 +1,4 @@
-"""The folders of Handiwork's files on this machine, and locks on files.
+"""The folders of Handiwork's files on this machine, private files, and locks on files.
 
 The writer of a file creates its folder, except ``runtime_dir``.
 """
@@ -88,6 +88,22 @@ def locked(path: Path, how: int = fcntl.LOCK_EX, flags: int = os.O_RDONLY) -> Ge
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def private_dirs(folder: Path) -> None:
+    """Create a directory and its missing parents, accessible only to the user."""
+    if not folder.is_dir():
+        private_dirs(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_private(file: Path, text: str) -> None:
+    """Atomically write a file that only the user can read."""
+    part = file.with_name(f"{file.name}.part")
+    part.unlink(missing_ok=True)
+    with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600), "w") as stream:
+        stream.write(text)
+    part.replace(file)
 
 
 def _remembered_dir() -> Path:

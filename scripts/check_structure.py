@@ -14,15 +14,16 @@ LAYERS: dict[str, set[str]] = {
     "errors": set(),
     "paths": set(),
     "process": set(),
+    "tasks": set(),
     "providers": set(),
     "events": set(),
     "hooks": {"events"},
     "workspace": {"errors", "paths", "process"},
     "skills": set(),
     "front_matter": set(),
-    "log": {"errors", "events", "process"},
+    "log": {"errors", "events", "paths", "process"},
     "llm": {"errors", "events", "paths", "providers"},
-    "sandbox": {"errors", "events", "paths", "process", "workspace"},
+    "sandbox": {"errors", "events", "paths", "process", "tasks", "workspace"},
     "codeindex": {"errors", "paths", "sandbox", "workspace"},
     "settings": {"errors", "events", "hooks", "paths", "providers", "sandbox"},
     "context": {"errors", "events", "front_matter", "paths", "workspace"},
@@ -41,11 +42,11 @@ LAYERS: dict[str, set[str]] = {
         "settings",
         "skills",
     }
-    | {"workspace"},
+    | {"tasks", "workspace"},
     "evals": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "session", "workspace"}
     | {"process", "server"},
     "server": {"agents", "errors", "events", "llm", "log", "process", "session", "settings", "workspace"}
-    | {"providers"},
+    | {"providers", "tasks"},
     "cli": {
         "agents",
         "codeindex",
@@ -60,7 +61,7 @@ LAYERS: dict[str, set[str]] = {
         "sandbox",
         "server",
     }
-    | {"session", "settings", "workspace"},
+    | {"session", "settings", "tasks", "workspace"},
 }
 """What each part of the package may import besides itself."""
 

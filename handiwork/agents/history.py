@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from handiwork.events.action import MessageAction
-from handiwork.events.base import Action, Observation, Part
+from handiwork.events.base import Action, Event, Observation, Part
 from handiwork.events.observation import (
     CmdOutputObservation,
     ForkObservation,
@@ -32,9 +32,14 @@ def is_sent_back(action: Action) -> TypeGuard[MessageAction]:
     return isinstance(action, MessageAction) and action.source == "environment" and action.content.startswith(start)
 
 
-def messages_of_user(history: History) -> History:
+def is_from_user(event: Event) -> TypeGuard[MessageAction]:
+    """Return whether the event is a message of the user; a delegate's task is one."""
+    return isinstance(event, MessageAction) and event.source == "user"
+
+
+def messages_of_user(history: History) -> list[MessageAction]:
     """Return the user's messages; those of a delegate are its task."""
-    return [pair for pair in history if isinstance(pair[0], MessageAction) and pair[0].source == "user"]
+    return [action for action, _ in history if is_from_user(action)]
 
 
 def is_told(action: Action) -> bool:
@@ -49,7 +54,7 @@ def lasting(history: History, last: int) -> set[int]:
 
     They are the task, the user's newest message up to there unless it is long, and the overviews of the workspace.
     """
-    messages = [action for action, _ in messages_of_user(history) if isinstance(action, MessageAction)]
+    messages = messages_of_user(history)
     newest = [action for action in messages if action.id <= last][-1:]
     overviews = {action.id for action, observation in history if isinstance(observation, WorkspaceOverviewObservation)}
     return overviews | {action.id for action in messages[:1]} | {a.id for a in newest if len(a.content) <= LONG}

@@ -25,6 +25,9 @@ CONFIGURED = (".md", ".yaml", ".yml", ".json", ".toml")
 """The endings of files that are agents: micro agents, configurations of SWEAgent, swarms, settings of CodeNavAgent."""
 
 GROUP = "handiwork.agents"
+ALIASES = {"gptswarm": "SwarmAgent", "gptswarmagent": "SwarmAgent"}
+"""The installed agent by the name that its paper gives it, in small letters without hyphens."""
+
 OWN_AGENT = "name your own as file.py:Class, module:Class, file.md, file.yaml, file.json or file.toml"
 
 
@@ -62,7 +65,7 @@ def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
 
         return load_agent(Path(name).expanduser())
     points = installed()
-    known = _known(name, points)
+    known = _known(name, points) or ALIASES.get(_plain(name))
     if known == name or ":" in name:
         return _find_class(name)
     return _find_micro(name, catalog, known)

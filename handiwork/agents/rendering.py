@@ -74,8 +74,9 @@ def observation_text(
         case BrowserOutputObservation():
             return page_text(observation, text)
         case FileWriteObservation():
-            verb = "created" if observation.created else "written"
-            return f"{observation.path} is {verb}.{_fault(observation)}\n{text}".rstrip()
+            told = "is created" if observation.created else "is written"
+            told = "had this text already: nothing is changed" if observation.unchanged else told
+            return f"{observation.path} {told}.{_fault(observation)}\n{text}".rstrip()
         case FileEditObservation() if fault := _fault(observation):
             return f"{(text or DONE).rstrip()}{fault}"
         case ForkObservation():

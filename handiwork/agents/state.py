@@ -8,7 +8,7 @@ from typing import Any, Generic, cast
 
 from pydantic import JsonValue
 
-from handiwork.agents.history import History, condense
+from handiwork.agents.history import History, condense, is_from_user
 from handiwork.agents.interface import Data, M, parse
 from handiwork.agents.plan import Plan
 from handiwork.agents.totals import Totals, Traffic
@@ -101,7 +101,7 @@ class State(Generic[Data]):
     @property
     def task(self) -> str:
         """The user's first message."""
-        return next((a.content for a, _ in self.history if isinstance(a, MessageAction) and a.source == "user"), "")
+        return next((a.content for a, _ in self.history if is_from_user(a)), "")
 
     @property
     def active(self) -> int:
@@ -226,7 +226,7 @@ class State(Generic[Data]):
                         task._add_message(event, text)
             case Action():
                 self._open_subtask(event, state)
-                from_user = isinstance(event, MessageAction) and event.source == "user"
+                from_user = is_from_user(event)
                 if from_user and self.agent_state in ("paused", "stopped") and self.change is None:
                     self._stop_children(state)
                 state._apply_action(event)

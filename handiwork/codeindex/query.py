@@ -9,7 +9,7 @@ wildcards, ``/conv[123]d/`` a regular expression, ``recieve~`` finds words two l
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NoReturn
 
 from handiwork.codeindex.blocks import TYPES
@@ -22,6 +22,7 @@ Occurrence = Literal["should", "must", "must_not"]
 TermKind = Literal["word", "phrase", "wildcard", "regex", "fuzzy", "range"]
 
 _TERM_END = frozenset(' \t\r\n()[]{}"^~:')
+_FIELD = re.compile(r"([A-Za-z_][\w.]*)\s*:")
 _RANGE = re.compile(r"([\[{])\s*(\S+)\s+TO\s+(\S+?)\s*([\]}])")
 _COMPARISON = re.compile(r"([<>])(=?)\s*(\d{1,9})(?!\w)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -121,7 +122,7 @@ class _Parser:
         return occurrence, self._boosted(self._primary(field, depth))
 
     def _field(self) -> str | None:
-        match = re.compile(r"([A-Za-z_][\w.]*)\s*:").match(self._text, self._at)
+        match = _FIELD.match(self._text, self._at)
         if match is None:
             return None
         if match[1] not in FIELDS:
@@ -242,9 +243,7 @@ class _Parser:
         boost = self._number_after("^", 0)
         if not 0 < boost <= 1_000:
             self._fail("a weight is a number from 0 to 1000, like ^2")
-        if isinstance(node, Group):
-            return Group(node.clauses, boost)
-        return Term(node.field, node.kind, node.text, node.slop, boost)
+        return replace(node, boost=boost)
 
     def _number_after(self, mark: str, default: float) -> float:
         if self._peek() != mark:

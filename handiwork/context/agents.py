@@ -19,7 +19,7 @@ from handiwork.context.conventions import (
     text_of,
     warnings,
 )
-from handiwork.workspace.files.safe_open import entries_of, join, open_folder
+from handiwork.workspace.files.safe_open import entries_beneath, join
 
 FOLDER = ".handiwork/agents"
 FILES = 64
@@ -47,28 +47,21 @@ def below_folder(root: int) -> list[str]:
 def _entries(root: int, folder: str) -> list[tuple[str, os.stat_result]]:
     """Return the entries of a folder; none if there is no such folder, or a link."""
     try:
-        descriptor = open_folder(root, folder)
+        return entries_beneath(root, folder)
     except OSError:
         return []
-    try:
-        return entries_of(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _in_folder(root: int, prefix: str) -> list[Convention]:
     """Return the micro agents in one open folder; ``prefix`` comes before their paths."""
     try:
-        descriptor = open_folder(root, FOLDER)
+        entries = entries_beneath(root, FOLDER)
     except FileNotFoundError:
         return []
     except OSError:
         problem = "it is a symbolic link or no folder, and links are not followed"
         return [Convention("agent", "workspace", prefix + FOLDER, problem=problem)]
-    try:
-        names = sorted(name for name, _ in entries_of(descriptor) if name.endswith(".md"))
-    finally:
-        os.close(descriptor)
+    names = sorted(name for name, _ in entries if name.endswith(".md"))
     agents = [_agent(root, join(FOLDER, name), prefix) for name in names[:FILES]]
     if len(names) > FILES:
         problem = f"{len(names) - FILES} more files: at most {FILES} of a folder load"

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from handiwork.context.characters import one_line, visible
 from handiwork.context.conventions import Convention, UnreadableError, digest, exists, read_file, text_of, warnings
-from handiwork.workspace.files.safe_open import entries_of, join, open_folder
+from handiwork.workspace.files.safe_open import entries_beneath, join
 
 FOLDER, FILE = ".devcontainer", "devcontainer.json"
 PLACES = (f"{FOLDER}/{FILE}", f".{FILE}")
@@ -111,13 +111,10 @@ def unused(root: int) -> Iterator[tuple[str, str]]:
 def _below(root: int) -> list[str]:
     """Return the paths of the files in the folders of .devcontainer."""
     try:
-        descriptor = open_folder(root, FOLDER)
+        entries = entries_beneath(root, FOLDER)
     except OSError:
         return []  # there is none, or it is a link
-    try:
-        names = sorted(name for name, status in entries_of(descriptor) if stat.S_ISDIR(status.st_mode))
-    finally:
-        os.close(descriptor)
+    names = sorted(name for name, status in entries if stat.S_ISDIR(status.st_mode))
     paths = (join(join(FOLDER, name), FILE) for name in names)
     return [path for path in paths if exists(root, path)]
 

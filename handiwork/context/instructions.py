@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from handiwork.context.conventions import (
     read_file,
 )
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.files.safe_open import entries_of, join, open_folder, parts_of
+from handiwork.workspace.files.safe_open import entries_beneath, join, parts_of
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 
@@ -81,19 +82,13 @@ def folders_below(root: int) -> Iterator[tuple[str, set[str]]]:
     while pending and number < FOLDERS:
         folder, number = pending.pop(), number + 1
         try:
-            descriptor = open_folder(root, folder)
+            entries = entries_beneath(root, folder)
         except OSError:
             continue  # unreadable folders are left out of the agent's copy too
-        try:
-            entries = entries_of(descriptor)
-        except OSError:
-            continue
-        finally:
-            os.close(descriptor)
         if folder:
             yield folder, {name for name, _ in entries}
-        below = [name for name, status in sorted(entries, reverse=True) if _is_folder(status) and name not in SKIPPED]
-        pending += [join(folder, name) for name in below]
+        folders = [name for name, status in sorted(entries, reverse=True) if stat.S_ISDIR(status.st_mode)]
+        pending += [join(folder, name) for name in folders if name not in SKIPPED]
 
 
 def of_user(folder: Path) -> list[Convention]:
@@ -173,7 +168,3 @@ def _inside(folder: str, target: str) -> str | None:
     except WorkspaceError:
         return None
     return None if target.startswith(("/", "~")) else path
-
-
-def _is_folder(status: os.stat_result) -> bool:
-    return (status.st_mode & 0o170000) == 0o040000

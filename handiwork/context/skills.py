@@ -27,8 +27,8 @@ from handiwork.context.conventions import (
     warnings,
 )
 from handiwork.events.record import ContextOrigin
-from handiwork.workspace.files.safe_open import entries_of, join, open_folder
-from handiwork.workspace.manifest import private_dirs
+from handiwork.paths import private_dirs
+from handiwork.workspace.files.safe_open import entries_beneath, join
 
 PLACES = (".agents/skills", ".claude/skills", ".handiwork/skills")
 """The folders of skills in a workspace; of two skills with one name the first counts."""
@@ -136,15 +136,11 @@ def _in_folder(folder: Path, origin: ContextOrigin) -> list[Convention]:
 def _in_place(root: int, place: str, origin: ContextOrigin, prefix: str) -> list[Convention]:
     """Return the skills below ``place``; ``prefix`` comes before their paths."""
     try:
-        descriptor = open_folder(root, place)
+        entries = sorted(entries_beneath(root, place))
     except FileNotFoundError:
         return []
     except OSError:
         return [_broken(origin, prefix + place, "it is a symbolic link or no folder, and links are not followed")]
-    try:
-        entries = sorted(entries_of(descriptor))
-    finally:
-        os.close(descriptor)
     skills: list[Convention] = []
     for name, status in entries:
         path = join(join(place, name), FILE)
@@ -218,20 +214,16 @@ def _files(root: int, folder: str) -> Iterator[tuple[str, str, int]]:
     paths: list[tuple[str, os.stat_result]] = []
     while pending:
         folder = pending.pop()
-        descriptor = open_folder(root, folder)
-        try:
-            for name, status in entries_of(descriptor):
-                path = join(folder, name)
-                if stat.S_ISDIR(status.st_mode):
-                    pending.append(path)
-                else:
-                    paths.append((path, status))
-                number += 1
-                total += status.st_size if stat.S_ISREG(status.st_mode) else 0
-                if number > FILES or total > BYTES:
-                    raise UnreadableError(f"it has more than {FILES} files or {BYTES // 1_000_000} MB")
-        finally:
-            os.close(descriptor)
+        for name, status in entries_beneath(root, folder):
+            path = join(folder, name)
+            if stat.S_ISDIR(status.st_mode):
+                pending.append(path)
+            else:
+                paths.append((path, status))
+            number += 1
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+            if number > FILES or total > BYTES:
+                raise UnreadableError(f"it has more than {FILES} files or {BYTES // 1_000_000} MB")
     for path, status in sorted(paths):
         below = path[len(top) :].lstrip("/")
         if stat.S_ISLNK(status.st_mode):

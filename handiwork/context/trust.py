@@ -7,7 +7,6 @@ of a repository accepts anything.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,13 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from handiwork.context.conventions import Convention
 from handiwork.errors import HandiworkError
 from handiwork.events.base import Model
-from handiwork.paths import locked
-from handiwork.workspace.manifest import private_dirs, write_private
+from handiwork.paths import locked, private_dirs, write_private
 
 FILE = "trust.json"
 
@@ -66,18 +64,15 @@ class Trust:
 
     def accepts(self, workspace: Path, path: str, sha256: str) -> bool:
         """Return whether the user has accepted this hash for the path, which is relative to the workspace."""
-        answers = self._load().workspaces.get(str(workspace), {}).get(path)
-        return answers is not None and sha256 in answers.accepted
+        return sha256 in self._answers(workspace, path).accepted
 
     def refused(self, workspace: Path, convention: Convention) -> bool:
         """Return whether the user has refused exactly this text."""
-        answers = self._load().workspaces.get(str(workspace), {}).get(convention.path)
-        return answers is not None and convention.sha256 in answers.refused
+        return convention.sha256 in self._answers(workspace, convention.path).refused
 
     def accepted_text(self, workspace: Path, path: str) -> str:
         """Return the text that the user accepted last for the path, "" if none."""
-        answers = self._load().workspaces.get(str(workspace), {}).get(path)
-        return "" if answers is None else answers.text
+        return self._answers(workspace, path).text
 
     def answer(self, workspace: Path, conventions: Iterable[Convention], *, accept: bool) -> None:
         """Keep the user's answer about these texts of a workspace."""
@@ -91,13 +86,16 @@ class Trust:
             content = _Workspaces(workspaces={**content.workspaces, str(workspace): paths})
             write_private(self.data / FILE, content.model_dump_json(indent=1))
 
+    def _answers(self, workspace: Path, path: str) -> _Answers:
+        return self._load().workspaces.get(str(workspace), {}).get(path, _Answers())
+
     def _load(self) -> _Workspaces:
         file = self.data / FILE
         try:
-            return _Workspaces.model_validate(json.loads(file.read_bytes()))
+            return _Workspaces.model_validate_json(file.read_bytes())
         except FileNotFoundError:
             return _Workspaces()
-        except (OSError, ValueError, ValidationError) as error:
+        except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is damaged"
             raise TrustError(
                 f"{file}, which lists the texts that you accepted, cannot be read: {reason}; remove it, and accept "

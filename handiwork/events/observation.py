@@ -100,7 +100,7 @@ class FileReadObservation(Observation):
 
 
 class FileWriteObservation(Observation):
-    """A file was written; ``created`` tells whether it is new.
+    """A file was written; ``created`` tells whether it is new, ``unchanged`` whether it had this text already.
 
     Of the ``lines`` that it had, ``deleted`` are gone; ``deleted_text`` has the first of those.
     ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found;
@@ -112,6 +112,7 @@ class FileWriteObservation(Observation):
 
     path: str
     created: bool = False
+    unchanged: bool = False
     lines: int = 0
     deleted: int = 0
     deleted_text: str = ""

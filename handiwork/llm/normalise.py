@@ -148,15 +148,12 @@ class Normaliser:
         return merged
 
     def _split_images(self, message: Message) -> tuple[Message, Message | None]:
-        for part in message.content:
-            if part.blob is not None:
-                break
-        else:
+        pictures = tuple(part for part in message.content if part.blob is not None)
+        if not pictures:
             return message, None
         if message not in self._split:
             texts = tuple(part for part in message.content if part.blob is None)
             note = Part(text="(An image follows.)")
-            pictures = tuple(part for part in message.content if part.blob is not None)
             self._split[message] = (replace(message, content=(*texts, note)), Message("user", pictures))
         return self._split[message]
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 from handiwork.log.errors import BlobMissing, LogError
 from handiwork.log.redaction.redactor import Redactor
+from handiwork.paths import lock, locked
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -115,12 +116,8 @@ class Blobs:
     def _locked(self) -> Generator[None]:
         """Keep other processes from adding or removing blobs; held only briefly."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(self._folder):
             yield
-        finally:
-            os.close(descriptor)
 
     def _remember(self, digest: str, descriptor: int) -> None:
         if (previous := self._held.pop(digest, None)) is not None:
@@ -132,8 +129,7 @@ class Blobs:
     @staticmethod
     def _hold(path: Path) -> int:
         """Return a descriptor that holds the blob; update its times to mark it as used."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        descriptor = lock(path, fcntl.LOCK_SH)
         os.utime(descriptor)
         return descriptor
 
@@ -157,9 +153,7 @@ class Blobs:
 
     def _create(self, part: Path) -> int:
         with self._locked():
-            file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-            fcntl.flock(file, fcntl.LOCK_SH)
-            return file
+            return lock(part, fcntl.LOCK_SH, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
 
     @staticmethod
     def _add(
@@ -232,16 +226,12 @@ def _remove_unheld(path: Path, state: FileState | None) -> int:
     """Remove a file that is unchanged and not held; return its size, or 0 if it stays."""
     if state is None or _file_state(path) != state:
         return 0
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            path.unlink()
     except BlockingIOError:
         return 0
-    else:
-        path.unlink()
-        return state.size
-    finally:
-        os.close(descriptor)
+    return state.size
 
 
 async def _single_piece(data: bytes) -> AsyncIterator[bytes]:

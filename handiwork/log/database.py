@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from collections.abc import Generator
@@ -17,6 +16,7 @@ from sqlalchemy.pool import NullPool
 from handiwork.log import schema
 from handiwork.log.errors import LogError
 from handiwork.log.lists import contents
+from handiwork.paths import locked
 
 if TYPE_CHECKING:
     import sqlite3
@@ -78,9 +78,7 @@ class Database:
 
     def _prepare(self, data: Path) -> None:
         """Switch to WAL and create the tables, one process at a time: SQLite does not wait for a lock to switch."""
-        folder = os.open(data, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
+        with locked(data):
             self._pragma("journal_mode=WAL")
             self._pragma("synchronous=NORMAL")
             with self.writing(durable=False) as connection:
@@ -88,8 +86,6 @@ class Database:
                 schema.prepare(connection, str(self.path))
                 if not searchable:
                     contents.fill(connection)
-        finally:
-            os.close(folder)
 
     def _pragma(self, text: str) -> int | str | None:
         """Run a pragma outside any transaction and return its value."""

@@ -53,3 +53,16 @@ class BlobMissing(LogError):  # noqa: N818
     """No blob has this digest."""
 
     status = 404
+
+
+def deleted(session: str) -> SessionMissing:
+    """Return the error for a session that has been deleted."""
+    return SessionMissing(f"session {session} has been deleted")
+
+
+def damaged(session: str, reason: str) -> LogError:
+    """Return the error for a session whose row in the log is invalid."""
+    return LogError(
+        f"the log's row of session {session} is damaged ({reason}): restore the log from a backup, "
+        "or delete the session; others are not affected"
+    )

@@ -15,7 +15,7 @@ from handiwork.events.codec import from_json, is_event, read_back, to_json
 from handiwork.events.record import SnapshotEvent
 from handiwork.log import lease, session
 from handiwork.log.blobs import Blobs
-from handiwork.log.errors import LeaseLost, LogError
+from handiwork.log.errors import LeaseLost, LogError, deleted
 from handiwork.log.redaction.redactor import Redactor
 from handiwork.log.schema import events, sessions
 from handiwork.log.session import Segment, SessionInfo
@@ -121,7 +121,7 @@ class EventLog:
         def read(connection: Connection) -> SessionInfo:
             row = connection.execute(session.select_sessions().where(sessions.c.id == self.id)).mappings().one_or_none()
             if row is None:
-                raise session.deleted(self.id)
+                raise deleted(self.id)
             return session.info(row)
 
         return await self._shared.worker.read(read)
@@ -217,7 +217,7 @@ class EventLog:
                 if watch.closed:
                     return
                 head = watch.head(self.id)
-        raise session.deleted(self.id)
+        raise deleted(self.id)
 
     async def holder(self) -> Process | None:
         """Return the process that runs the session; None if no process does."""
@@ -244,7 +244,6 @@ class EventLog:
     async def fork(
         self,
         at: int,
-        title: str | None = None,
         agent: str | None = None,
         model: str | None = None,
         session_id: str | None = None,
@@ -259,7 +258,23 @@ class EventLog:
         """
 
         def write(transaction: Transaction) -> str:
-            new_id = self._fork(transaction, at, title, agent, model, session_id, state)
+            head = transaction.head(self.id)
+            if not 0 <= at <= head:
+                raise LogError(f"session {self.id} cannot be forked at event {at}: its events are 1 to {head}")
+            query = session.select_sessions().where(sessions.c.id == self.id)
+            old = session.info(transaction.execute(query).mappings().one())
+            new_id = session.begin(
+                transaction,
+                agent=agent or old.agent,
+                model=model or old.model,
+                workspace=old.workspace,
+                owner=old.owner,
+                title=old.title,
+                parent=self.id,
+                parent_event=at,
+                state=state,
+                session=session_id,
+            )
             EventLog(self._shared, new_id, ()).put(transaction, events)
             return new_id
 
@@ -267,31 +282,3 @@ class EventLog:
         self._shared.blobs.release(map(to_json, events))
         segments = await self._shared.worker.read(lambda connection: session.segments(connection, new_id))
         return self._shared.log(new_id, segments)
-
-    def _fork(
-        self,
-        transaction: Transaction,
-        at: int,
-        title: str | None,
-        agent: str | None,
-        model: str | None,
-        session_id: str | None,
-        state: AgentState,
-    ) -> str:
-        head = transaction.head(self.id)
-        if not 0 <= at <= head:
-            raise LogError(f"session {self.id} cannot be forked at event {at}: its events are 1 to {head}")
-        query = session.select_sessions().where(sessions.c.id == self.id)
-        old = session.info(transaction.execute(query).mappings().one())
-        return session.begin(
-            transaction,
-            agent=agent or old.agent,
-            model=model or old.model,
-            workspace=old.workspace,
-            owner=old.owner,
-            title=old.title if title is None else self.redactor.text(title),
-            parent=self.id,
-            parent_event=at,
-            state=state,
-            session=session_id,
-        )

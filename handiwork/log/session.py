@@ -11,7 +11,7 @@ from typing import Any, get_args
 from sqlalchemy import Connection, Select, func, insert, select
 
 from handiwork.events.action import AgentState
-from handiwork.log.errors import LogError, SessionMissing
+from handiwork.log.errors import SessionMissing, damaged, deleted
 from handiwork.log.schema import details, sessions
 from handiwork.log.transaction import Transaction
 
@@ -53,19 +53,6 @@ class SessionInfo:
 
 _STEP = 1e-6
 """Minimum number of seconds between the creation of two sessions."""
-
-
-def deleted(session: str) -> SessionMissing:
-    """Return the error for a session that has been deleted."""
-    return SessionMissing(f"session {session} has been deleted")
-
-
-def damaged(session: str, reason: str) -> LogError:
-    """Return the error for a session whose row in the log is invalid."""
-    return LogError(
-        f"the log's row of session {session} is damaged ({reason}): restore the log from a backup, "
-        "or delete the session; others are not affected"
-    )
 
 
 def select_sessions() -> Select[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult, Executable, bindparam, insert, select, update
 
 from handiwork.events.base import Event
-from handiwork.log.errors import LogError, SessionMissing
+from handiwork.log.errors import damaged, deleted
 from handiwork.log.lists.contents import text_of
 from handiwork.log.schema import contents, events, leases, sessions
 
@@ -49,9 +49,9 @@ class Transaction:
         if session not in self._heads:
             head = self._connection.execute(_HEAD, {"session": session}).scalar()
             if head is None:
-                raise SessionMissing(f"session {session} has been deleted")
+                raise deleted(session)
             if not isinstance(head, int) or head < 0:
-                raise LogError(f"the log's row of session {session} is damaged (head is {head!r}): delete the session")
+                raise damaged(session, f"head is {head!r}")
             self._heads[session] = head
         return self._heads[session]
 

@@ -21,7 +21,7 @@ from handiwork.events.codec import to_dict
 from handiwork.sandbox.base import NO_SECRETS, OnOutput
 from handiwork.sandbox.pipe import PIECE_LIMIT, Pipe, PipeError
 from handiwork.sandbox.questions import AskModel, ModelQuestions, QuestionError
-from handiwork.sandbox.responses import NOT_UNDERSTOOD, check, json_lines, json_object, problem_of, read_all
+from handiwork.sandbox.responses import NOT_UNDERSTOOD, check, json_lines, json_object, read_all, reason_of
 from handiwork.sandbox.streams.byte_stream import ByteStream, Size, StreamRefusedError, as_fields, opened_stream
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
@@ -140,8 +140,7 @@ class Client:
 
     async def _send_answer(self, number: int, text: str, problem: str) -> None:
         body = {"question": number, "text": text, "problem": problem}
-        async with _time_limit(_SHORT), self._request("POST", "/answer", json=body) as response:
-            await check(response)
+        await self._send("POST", "/answer", json=body)
 
     async def _request_action(
         self, action: Action, on_output: OnOutput | None, secrets: Mapping[str, str], questions: ModelQuestions
@@ -181,23 +180,21 @@ class Client:
 
     async def interrupt(self) -> None:
         """Stop the running action. Raises SandboxError."""
-        async with _time_limit(_SHORT), self._request("POST", "/interrupt") as response:
-            await check(response)
+        await self._send("POST", "/interrupt")
 
     async def browser(self, command: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
         """Run a command of the browser. Raises BrowserError, SandboxError."""
         body = {"command": command, "arguments": dict(arguments)}
         async with _time_limit(self._grace), self._request("POST", "/browser", json=body) as response:
             if response.status_code == _REFUSED:
-                raise BrowserError(problem_of(json_object(await read_all(response)), "it gives no reason"))
+                raise BrowserError(await reason_of(response))
             await check(response)
             return json_object(await read_all(response)).get("value")
 
     async def give_skills(self, skills: Sequence[Mapping[str, JsonValue]]) -> None:
         """Give the notebook's next kernels these skills of the user. Raises SandboxError."""
         body = {"skills": [dict(file) for file in skills]}
-        async with _time_limit(_SHORT), self._request("PUT", "/skills", json=body) as response:
-            await check(response)
+        await self._send("PUT", "/skills", json=body)
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
         """Write a file. Raises SandboxError, or the matching OSError."""
@@ -223,15 +220,14 @@ class Client:
         body = {"command": list(command), "variables": dict(variables)}
         async with self._request("POST", "/pipe", json=body) as response:
             if response.status_code == _NOT_FOUND:
-                raise PipeError(problem_of(json_object(await read_all(response)), "it gives no reason"))
+                raise PipeError(await reason_of(response))
             await check(response)
             pieces = json_lines(response, PIECE_LIMIT)
             first: dict[str, Any] = await anext(pieces, cast("dict[str, Any]", {}))
             path = _path("pipe", first.get("pipe"))
 
             async def write(data: bytes) -> None:
-                async with _time_limit(_SHORT), self._request("PUT", path, content=data) as answer:
-                    await check(answer)
+                await self._send("PUT", path, content=data)
 
             yield Pipe(pieces, write)
 
@@ -254,12 +250,11 @@ class Client:
     @asynccontextmanager
     async def _stream(self, path: str, fields: Mapping[str, int]) -> AsyncGenerator[ByteStream]:
         async def send(method: str, path: str, body: bytes) -> None:
-            async with _time_limit(_SHORT), self._request(method, path, content=body) as answer:
-                await check(answer)
+            await self._send(method, path, content=body)
 
         async with self._request("POST", path, json=fields) as response:
             if response.status_code == _NOT_FOUND:
-                raise StreamRefusedError(problem_of(json_object(await read_all(response)), "it gives no reason"))
+                raise StreamRefusedError(await reason_of(response))
             await check(response)
             yield await opened_stream(response, send)
 
@@ -285,7 +280,7 @@ class Client:
         async with _time_limit(_FETCH), self._request("GET", path) as response:
             await check(response)
             blob = await self._save_blob(first_bytes(response))
-        await self._delete(path)
+        await self._send("DELETE", path)
         return blob, complete
 
     async def _fetch_images(self, images: object) -> tuple[list[dict[str, Any]], list[str]]:
@@ -324,11 +319,12 @@ class Client:
                 data += piece
                 if len(data) > limit:
                     break
-        await self._delete(path)
+        await self._send("DELETE", path)
         return bytes(data)
 
-    async def _delete(self, path: str) -> None:
-        async with _time_limit(_SHORT), self._request("DELETE", path) as response:
+    async def _send(self, method: str, path: str, **rest: Any) -> None:
+        """Send a short request of whose answer nothing is needed. Raises SandboxError."""
+        async with _time_limit(_SHORT), self._request(method, path, **rest) as response:
             await check(response)
 
     @asynccontextmanager

@@ -58,6 +58,11 @@ def problem_of(body: Mapping[str, Any], default: str) -> str:
     return (text if isinstance(text, str) else default)[:_MAX_PROBLEM]
 
 
+async def reason_of(response: httpx2.Response) -> str:
+    """Return the reason that a refused request was answered with. Raises SandboxError."""
+    return problem_of(json_object(await read_all(response)), "it gives no reason")
+
+
 def json_object(data: bytes | bytearray) -> dict[str, Any]:
     """Return the JSON object in the bytes. Raises SandboxError."""
     try:

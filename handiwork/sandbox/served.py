@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -24,13 +23,12 @@ from handiwork.sandbox.limits.processes import paused
 from handiwork.sandbox.pipe import Pipe
 from handiwork.sandbox.questions import AskModel
 from handiwork.sandbox.streams.byte_stream import ByteStream, Size
+from handiwork.tasks import run_to_end
 from handiwork.workspace.in_place import InPlaceFolder
 from handiwork.workspace.snapshots.store import Snapshot, Snapshots
 
 _START_TIMEOUT = 60.0
 _STDERR_TAIL = 8192
-
-T = TypeVar("T")
 
 OwnSkills = Mapping[str, JsonValue]
 """A file of skills: {"name": MODULE, "source": TEXT, "functions": [NAME]}."""
@@ -172,8 +170,8 @@ class ServedSandbox(ABC):
             if not comparison.result() and state == self._snapshots.shell:
                 return None
             root_pid = self._find_root_pid(self._process)
-        return await _run_to_end(
-            partial(self._snapshots.take, state, partial(paused, root_pid) if root_pid else nullcontext)
+        return await run_to_end(
+            asyncio.to_thread(self._snapshots.take, state, partial(paused, root_pid) if root_pid else nullcontext)
         )
 
     async def close(self) -> None:
@@ -197,7 +195,7 @@ class ServedSandbox(ABC):
             self._endpoint = None
         if self._in_place is not None:
             in_place, self._in_place = self._in_place, None
-            await _run_to_end(in_place.close)
+            await run_to_end(asyncio.to_thread(in_place.close))
 
     async def _enter_folder(self, workspace: Path, session_dir: Path) -> None:
         """Start to work in the user's directory. Raises SandboxError, OSError."""
@@ -205,7 +203,7 @@ class ServedSandbox(ABC):
         def enter() -> None:
             self._in_place = InPlaceFolder(workspace, session_dir)
 
-        await _run_to_end(enter)
+        await run_to_end(asyncio.to_thread(enter))
 
     async def _make_harmless(self) -> None:
         """Disable programs that repositories created in place would run, while the sandbox's processes are paused."""
@@ -217,7 +215,7 @@ class ServedSandbox(ABC):
             with paused(root_pid) if root_pid else nullcontext():
                 in_place.make_harmless()
 
-        await _run_to_end(make_harmless)
+        await run_to_end(asyncio.to_thread(make_harmless))
 
     def _running_client(self) -> Client:
         if self._client is None:
@@ -239,16 +237,6 @@ class ServedSandbox(ABC):
             exit_task.cancel()
             await asyncio.gather(ready, exit_task, return_exceptions=True)
         raise SandboxError(f"the {self.name} sandbox did not start: {errors or 'its server did not answer'}")
-
-
-async def _run_to_end(work: Callable[[], T]) -> T:
-    """Run work that must not stop half-way in a thread; a cancelled caller waits for its end."""
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
 
 
 async def _read_tail(stream: asyncio.StreamReader) -> bytes:

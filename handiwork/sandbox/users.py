@@ -6,8 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from handiwork.paths import locked
-from handiwork.workspace.manifest import write_private
+from handiwork.paths import locked, write_private
 
 _FIRST = 2_000_000_000
 _COUNT = 100_000_000

@@ -17,7 +17,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.server.api.sessions import row, view
 from handiwork.server.schemas.sessions import LARGEST
 from handiwork.server.supervisor import SessionSupervisor
-from handiwork.server.tasks import run_until_one_ends
+from handiwork.tasks import run_until_one_ends
 
 PAGE = 200
 LIST_SECONDS = STATE_SECONDS = 0.25

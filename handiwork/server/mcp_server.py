@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import httpx2
-import uvicorn
 from pydantic import Field
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -26,14 +25,13 @@ from handiwork.errors import HandiworkError
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.codec import from_dict
 from handiwork.events.describe import describe
-from handiwork.log.errors import LogError
 from handiwork.server.access import AccessGuard, names_of
 from handiwork.server.app import application
-from handiwork.server.connections import limited_protocol
-from handiwork.server.serve import GRACE, ReadyServer, bind, token_of
+from handiwork.server.serve import bind, run_server, token_of
 from handiwork.server.supervisor import SessionSupervisor
-from handiwork.session.apply import Commits, apply_session, bring_commits, preview_session
+from handiwork.session.apply import preview_session
 from handiwork.workspace.apply import ConflictError
+from handiwork.workspace.files.names import quoted
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -168,27 +166,19 @@ class SessionTools:
         dry_run: Annotated[bool, Field(description="Only list the changes.")] = False,
     ) -> dict[str, Any]:
         """Bring a session's changes into the user's directory: all of them, or on a conflict none."""
-        supervisor = self._supervisor
-        log = await supervisor.store.log(session)
-        commits = Commits()
-        if dry_run:
-            plan = await preview_session(supervisor.data, log)
-            if plan.conflicts:
-                raise ConflictError([(conflict.path, conflict.reason) for conflict in plan.conflicts])
-            workspace, applied = plan.workspace, plan.applied
-        else:
-            workspace, applied = await apply_session(supervisor.data, log)
-            commits = await bring_commits(supervisor.store, supervisor.data, log)
-        notes = [*applied.warnings, *filter(None, [commits.note])]
-        if commits.error:
-            notes.append(f"the files are applied, but not the commits: {commits.error}")
+        if not dry_run:
+            answer = await self._call("POST", f"/api/sessions/{session}/apply", json={})
+            return {"notes": answer.pop("warnings"), **answer}
+        plan = await preview_session(self._supervisor.data, await self._supervisor.store.log(session))
+        if plan.conflicts:
+            raise ConflictError([(conflict.path, conflict.reason) for conflict in plan.conflicts])
         return {
-            "workspace": str(workspace),
-            "written": applied.written,
-            "deleted": applied.deleted,
-            "unchanged": applied.unchanged,
-            "branch": commits.branch,
-            "notes": notes,
+            "workspace": str(plan.workspace),
+            "written": [quoted(path) for path in plan.applied.written],
+            "deleted": [quoted(path) for path in plan.applied.deleted],
+            "unchanged": [quoted(path) for path in plan.applied.unchanged],
+            "branch": None,
+            "notes": list(plan.applied.warnings),
         }
 
     async def _view(self, session: str) -> dict[str, Any]:
@@ -266,7 +256,7 @@ async def serve_stdio(data: Path) -> None:
 def serve_http(data: Path, port: int, say: Callable[[str], None]) -> None:
     """Serve streamable HTTP on the loopback, with the data folder's token, until a signal arrives.
 
-    Raises SettingsError if the port is taken, HandiworkError if the library is missing.
+    Raises SettingsError if the port is taken, HandiworkError if the library is missing, LogError.
     """
     token, listener = token_of(data), bind(HOST, port)
     port = int(listener.getsockname()[1])
@@ -285,20 +275,8 @@ def serve_http(data: Path, port: int, say: Callable[[str], None]) -> None:
 
     guard = Middleware(AccessGuard, token=token, names=names_of(HOST), cookie=f"handiwork-mcp-{port}")
     app = Starlette(routes=[Mount("/", serve)], middleware=[guard], lifespan=lifespan)
-    config = uvicorn.Config(
-        app,
-        http=limited_protocol(),
-        ws="none",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE,
-    )
     link = f"http://{HOST}:{port}/mcp"
-    server = ReadyServer(config, lambda: say(f"{link} with the header Authorization: Bearer {token}"))
-    asyncio.run(server.serve([listener]))
-    if not server.started:
-        raise LogError("the server could not start; see the message above")
+    run_server(app, listener, lambda: say(f"{link} with the header Authorization: Bearer {token}"), ws="none")
 
 
 def _summary(view: dict[str, Any]) -> dict[str, Any]:

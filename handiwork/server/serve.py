@@ -10,8 +10,10 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from handiwork.log.errors import LogError
 from handiwork.server.access import is_loopback, names_of
@@ -45,20 +47,33 @@ def serve(
     shown = address_for_links(host)
     url_host = f"[{shown}]" if ":" in shown else shown
     link = f"http://{url_host}:{port}/{'' if run is None else 'eval'}"
-    config = uvicorn.Config(
+    run_server(
         # Browsers ignore the port for cookies: two servers on one machine would get each other's.
         application(data, token, names_of(host), f"handiwork-{port}", run),
-        http=limited_protocol(),
+        listener,
+        lambda: say(f"{link}?token={token}" if token else link),
         ws="websockets-sansio",
         # The server accepts this many connections before it applies its limits on them.
         backlog=BACKLOG,
         ws_max_size=MESSAGE_LIMIT,
+    )
+
+
+def run_server(app: ASGIApp, listener: socket.socket, ready: Callable[[], None], **options: Any) -> None:
+    """Serve an application on a bound socket until a signal arrives; ``ready`` is called once it answers.
+
+    Raises LogError.
+    """
+    config = uvicorn.Config(
+        app,
+        http=limited_protocol(),
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
+        **options,
     )
-    server = ReadyServer(config, lambda: say(f"{link}?token={token}" if token else link))
+    server = ReadyServer(config, ready)
     asyncio.run(server.serve([listener]))
     if not server.started:
         raise LogError("the server could not start; see the message above")

@@ -22,7 +22,7 @@ from handiwork.log.errors import SessionMissing
 from handiwork.server.operations import explain
 from handiwork.server.schemas.sessions import Shape
 from handiwork.server.supervisor import SessionSupervisor
-from handiwork.server.tasks import run_until_one_ends
+from handiwork.tasks import run_until_one_ends
 
 if TYPE_CHECKING:
     from handiwork.session.session import Session

@@ -15,12 +15,12 @@ from handiwork.errors import HandiworkError
 from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import EgressEvent
+from handiwork.paths import private_dirs
 from handiwork.sandbox.create import create
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.workspace.git.config import ConfigError, format_config, parse_config
 from handiwork.workspace.git.directory import harmless_settings
 from handiwork.workspace.layers import SandboxPaths
-from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.snapshots.object_store import remove_tree
 
 WORK = ".cloning"

@@ -39,6 +39,7 @@ from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.branches import WorkspaceBranches
 from handiwork.session.storage.layout import claimed, session_dir
 from handiwork.settings import load_hooks
+from handiwork.tasks import run_to_end
 from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.changes import Change
 from handiwork.workspace.copy import Workspace
@@ -120,10 +121,7 @@ async def stored(storing: Coroutine[Any, Any, EventLog], folder: Path) -> EventL
     """Return the log of a new session; a cancellation still stores the session, which can then be resumed."""
     task = asyncio.create_task(storing)
     try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
+        return await run_to_end(task)
     finally:
         if task.done() and not task.cancelled() and task.exception() is not None:
             await asyncio.to_thread(remove_tree, folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from handiwork.agents.state import State
 from handiwork.events.action import ChangeAgentStateAction, CmdRunAction, IPythonRunCellAction, MessageAction
@@ -22,13 +21,12 @@ from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.egress.hosts import parse
 from handiwork.session.approval.project import Permissions
 from handiwork.session.approval.rules import rule_for
+from handiwork.session.policies.budget import LimitName, LimitReachedError, check_model_budget, check_step_budget
 
 TAKEN_BACK = "(The last {} steps repeated themselves and were taken back. Try something else.)"
 PLAN_ACCEPTED = "I accept the plan. Carry it out."
 PAGE = 500
 """Events read at a time."""
-
-LimitName = Literal["iterations", "cost", "tokens", "time"]
 
 
 async def state_of(log: EventLog) -> State:
@@ -127,15 +125,12 @@ def rewind_event(state: State) -> CondensationEvent:
 
 def reached_limit(state: State) -> LimitName:
     """Return the limit that the session has reached."""
-    limits, spent = state.limits, spending(state)
-    if limits.cost is not None and (state.unpriced or spent["cost"] > limits.cost):
-        return "cost"
-    names: tuple[LimitName, ...] = ("tokens", "time", "iterations")
-    for name in names:
-        limit = getattr(limits, name)
-        if limit is not None and spent[name] >= limit:
-            return name
-    return "cost" if limits.cost is not None else "iterations"
+    try:
+        check_model_budget(state)  # first: a session whose money is spent needs more than steps
+        check_step_budget(state)
+    except LimitReachedError as error:
+        return error.limit
+    return "cost" if state.limits.cost is not None else "iterations"
 
 
 def spending(state: State) -> dict[LimitName, float]:

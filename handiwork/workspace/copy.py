@@ -14,16 +14,18 @@ from itertools import groupby
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.paths import data_dir, home_dir
+from handiwork.paths import data_dir, home_dir, private_dirs, write_private
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.safe_open import FILE, open_beneath, open_folder, open_resolved
 from handiwork.workspace.git.directory import copy_git_dir
 from handiwork.workspace.git.repository import repository_at
-from handiwork.workspace.manifest import Manifest, damaged, load_manifest, private_dirs, save_manifest, write_private
 from handiwork.workspace.selection import Selection, select
 from handiwork.workspace.snapshots.tree import TreeNode
 
 _BATCH = 200
+
+Manifest = dict[str, TreeNode]
+"""The mode, size and content of each path of a base at the time of the copy; the value of a directory is not set."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Workspace:
         except FileNotFoundError as error:
             raise WorkspaceError(f"there is no workspace in {session_dir}; start a new session") from error
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise damaged(file, error) from None
+            raise _damaged(file, error) from None
 
     def save(self, session_dir: Path) -> None:
         """Save the workspace for ``load``; the base may belong to a sibling session."""
@@ -63,7 +65,7 @@ class Workspace:
 
     def manifest(self) -> Manifest:
         """Load the manifest of the base."""
-        return load_manifest(self.base.parent / "manifest.json")
+        return _load_manifest(self.base.parent / "manifest.json")
 
 
 def make_copy(source: Path, session_dir: Path) -> Workspace:
@@ -83,7 +85,7 @@ def make_copy(source: Path, session_dir: Path) -> Workspace:
         with closing(_Copier(source, base)) as copier:
             manifest = copier.copy(selection)
         _set_attributes(base, source.stat(), 0o700)
-        save_manifest(manifest, session_dir / "manifest.json")
+        _save_manifest(manifest, session_dir / "manifest.json")
         workspace = Workspace(source, base, tuple(sorted(selection.mounts)), tuple(sorted(selection.left_out)))
         workspace.save(session_dir)
     except BaseException as error:
@@ -211,3 +213,25 @@ def _set_attributes(target: Path | int, status: os.stat_result, mode: int) -> No
         os.chown(target, status.st_uid, status.st_gid)
     os.chmod(target, mode)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _save_manifest(manifest: Manifest, file: Path) -> None:
+    """Write the manifest as JSON: for each path, an array of the node's fields."""
+    write_private(file, json.dumps(manifest))
+
+
+def _load_manifest(file: Path) -> Manifest:
+    """Read a manifest written by ``_save_manifest``. Raises WorkspaceError if it cannot be read."""
+    try:
+        return {path: TreeNode(*fields) for path, fields in json.loads(file.read_text()).items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise _damaged(file, error) from None
+
+
+def _damaged(file: Path, error: Exception) -> WorkspaceError:
+    """Return the error for an unusable file in a session's folder."""
+    reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    return WorkspaceError(
+        f"{file} is missing or damaged ({reason}), so the files of session {file.parent.name} cannot be used: "
+        "restore it from a backup, or delete the session; other sessions are not affected"
+    )

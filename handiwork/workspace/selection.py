@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.files.safe_open import entries_of, join, open_folder, open_resolved
+from handiwork.workspace.files.safe_open import entries_beneath, join, open_resolved
 from handiwork.workspace.git.command import user_excludes
 from handiwork.workspace.git.ignore import IGNORE_FILE, IgnoreRules, rules_for
 from handiwork.workspace.git.repository import is_empty_directory, repository_around, repository_at
@@ -124,15 +124,9 @@ def _add_repository(source: Path, folder: str, selection: Selection) -> None:
 def _entries(root: int, path: str) -> list[tuple[str, os.stat_result]] | None:
     """Return names and status of a directory's entries; None if it cannot be read or has become a link."""
     try:
-        descriptor = open_folder(root, path)
+        return entries_beneath(root, path)
     except OSError:
-        return None
-    try:
-        return entries_of(descriptor)
-    except OSError:
-        return None  # its mode permits listing, but not searching
-    finally:
-        os.close(descriptor)
+        return None  # its mode may permit listing, but not searching
 
 
 def _set_aside(root: int, path: str, selection: Selection) -> bool:

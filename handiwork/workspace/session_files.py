@@ -11,6 +11,7 @@ from typing import Self
 
 from typing_extensions import override
 
+from handiwork.paths import private_dirs
 from handiwork.workspace.changes import (
     Change,
     changes_between,
@@ -30,7 +31,6 @@ from handiwork.workspace.layers import (
     mount_layer,
     upper_dir,
 )
-from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.overlay_view import OverlayView
 from handiwork.workspace.snapshots.object_store import Objects
 from handiwork.workspace.snapshots.store import Snapshots

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from handiwork.agents.codeact import CodeActAgent
+from handiwork.events.base import Action, Event
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
+from tests.agents.states import state_of, task
+
+RUN = "I run it.\n\n```bash\npython3 a.py\n```"
+END = "It works.\n\n```finish\ndone\n```"
 
 
 class Small:
@@ -35,3 +42,14 @@ class Small:
             self.asked.append((form, temperature))
             self.prompts.append("\n".join(part.text for message in messages for part in message.content))
         return Completion(self._replies.pop(0))
+
+
+def began(*paths: str, shown: bool = True, message: str = "Make a.py work.") -> list[Event]:
+    overview = WorkspaceOverviewObservation(content="Files: ...", paths=paths, files=len(paths), shown=paths * shown)
+    return [task(message), WorkspaceOverviewAction(budget=9), overview]
+
+
+async def step(llm: Small, *events: Event) -> Action:
+    actions = await CodeActAgent(llm).step(state_of(*events))
+    assert not isinstance(actions, tuple)
+    return actions[-1] if isinstance(actions, list) else actions

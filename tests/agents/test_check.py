@@ -225,6 +225,50 @@ async def test_no_path_helps_where_a_package_cannot_be_executed() -> None:
     assert "PYTHONPATH" not in said
 
 
+@pytest.mark.parametrize(
+    ("command", "output", "exit_code", "told"),
+    [
+        (
+            "git add a.py",
+            "fatal: not a git repository (or any of the parent directories): .git",
+            128,
+            "go on without git",
+        ),
+        ("sh tidy.sh", "tidy.sh: 6: ./tidy.conf: KEEP: not found", 127, ""),
+        (
+            "python3 list.py in.csv",
+            "FileNotFoundError: [Errno 2] No such file or directory: 'in.csv'",
+            1,
+            "no file in.csv.",
+        ),
+        ("python3 list.py in.csv", "FileNotFoundError: [Errno 2] No such file or directory: 'out/x'", 1, ""),
+        ("python3 a.py", "", 0, "It printed nothing."),
+        ("python3 b.py", "", 0, ""),
+    ],
+)
+async def test_the_model_is_told_what_an_outcome_means(command: str, output: str, exit_code: int, told: str) -> None:
+    state = project("all:\n\ttrue")
+    run, done = ran(command, output, exit_code)
+    state.apply(run.with_fields(id=state.last_id + 1))
+    state.apply(done.with_fields(id=state.last_id + 1, cause=state.last_id))
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    said = llm.requests[0][-1].content[-1].text or ""
+    assert told in said
+    facts = ("go on without git", "There is no file", "It printed nothing", "It is not installed")
+    assert any(fact in said for fact in facts) is bool(told)
+
+
+async def test_the_task_may_end_after_a_commit_outside_of_a_repository() -> None:
+    state = project("all:\n\ttrue", "Write a.py.")
+    run, output = ran("git commit -m a", "fatal: not a git repository (or any of the parent directories): .git", 128)
+    state.apply(run.with_fields(id=state.last_id + 1))
+    state.apply(output.with_fields(id=state.last_id + 1, cause=state.last_id))
+    actions = await CodeActAgent(ScriptedLLM([WRITE, END], capabilities=TEXT)).step(state)
+    assert isinstance(actions, list)
+    assert [type(action) for action in actions] == [AgentFinishAction]
+
+
 async def test_a_model_that_is_not_guided_gets_no_advice() -> None:
     llm = ScriptedLLM(["Hm."])
     await CodeActAgent(llm).step(state_of(task(), *ran("pytest -q", "bash: pytest: command not found", 127)))

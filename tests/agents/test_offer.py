@@ -16,21 +16,14 @@ from handiwork.events.action import (
     FileWriteAction,
     MessageAction,
 )
-from handiwork.events.base import Action, Event
+from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileWriteObservation, PlanObservation
-from handiwork.events.overview import LONGEST, WorkspaceOverviewAction, WorkspaceOverviewObservation
-from tests.agents.small_model import Small
-from tests.agents.states import reply, state_of, task
+from handiwork.events.overview import LONGEST
+from tests.agents.small_model import END, RUN, Small, began, step
+from tests.agents.states import reply, state_of
 
-RUN = "I run it.\n\n```bash\npython3 a.py\n```"
 READ = "I look.\n\n```read a.py\n```"
 EDIT = "I mend it.\n\n```edit a.py\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```"
-END = "It works.\n\n```finish\ndone\n```"
-
-
-def began(*paths: str, shown: bool = True, message: str = "Make a.py work.") -> list[Event]:
-    overview = WorkspaceOverviewObservation(content="Files: ...", paths=paths, files=len(paths), shown=paths * shown)
-    return [task(message), WorkspaceOverviewAction(budget=9), overview]
 
 
 def ran(exit_code: int = 0) -> list[Event]:
@@ -41,12 +34,6 @@ def ran(exit_code: int = 0) -> list[Event]:
 def written() -> list[Event]:
     write = FileWriteAction(thought="I write.", path="a.py", content="1\n")
     return [reply("I write.\n\n```write a.py\n1\n```"), write, FileWriteObservation(path="a.py")]
-
-
-async def step(llm: Small, *events: Event) -> Action:
-    actions = await CodeActAgent(llm).step(state_of(*events))
-    assert not isinstance(actions, tuple)
-    return actions[-1] if isinstance(actions, list) else actions
 
 
 async def test_a_repeated_command_is_asked_for_again_warmer_and_without_its_tool() -> None:
@@ -270,7 +257,8 @@ async def test_a_write_that_loses_most_of_a_file_unasked_is_to_be_made_again(lin
     action = await step(llm, *events)
     if aim == "part":
         assert isinstance(action, MessageAction)
-        assert "these lines are gone:\n```\n2\n3\n```" in action.content
+        assert "The task is:\nMake a.py work.\n\nWrite the whole file again" in action.content
+        assert action.content.endswith("these lines, which are gone:\n```\n2\n3\n```")
         assert isinstance(await step(Small(RUN), *events, action), CmdRunAction)
     else:
         assert isinstance(action, CmdRunAction)

@@ -9,12 +9,14 @@ import pytest
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.offer import COMMANDERS, next_offered, repeated
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.events.action import AgentDelegateAction, FileWriteAction, MessageAction
+from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, FileWriteAction, MessageAction
+from handiwork.events.base import Event
 from handiwork.events.observation import AgentDelegateObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
-from tests.agents.states import reply, state_of, task
+from tests.agents.small_model import END, RUN, Small, began, step
+from tests.agents.states import ran, reply, state_of, task
 
 TEXT = Capabilities(tools=False, schema=False, window=16_384)
 
@@ -55,3 +57,46 @@ def test_a_question_of_the_user_is_not_asked_back(question: str, echoes: bool) -
     state = state_of(task("Tell me: which lamps are on? Write it down."))
     ask = MessageAction(content=question, wait_for_response=True)
     assert ("ask" in repeated(state, [ask], TOOLS, TOOLS)) is echoes
+
+
+def wrote(path: str, *, unchanged: bool = False) -> list[Event]:
+    write = FileWriteAction(thought="I write.", path=path, content="1\n")
+    observation = FileWriteObservation(path=path, unchanged=unchanged)
+    return [reply(f"I write.\n\n```write {path}\n1\n```"), write, observation]
+
+
+async def test_files_that_are_written_in_turn_with_the_same_texts_are_not_written_again() -> None:
+    llm = Small("I write.\n\n```write a.py\n1\n```", END)
+    assert isinstance(await step(llm, *began("a.py", "b.py"), *wrote("a.py"), *wrote("b.py")), AgentFinishAction)
+    assert '"```write"' not in llm.asked[1][0]
+
+
+async def test_a_write_that_changes_nothing_is_no_work() -> None:
+    llm = Small(RUN, END)
+    events = [*began("a.py"), reply(RUN), *ran("python3 a.py", "hello\n", 0), *wrote("a.py", unchanged=True)]
+    assert isinstance(await step(llm, *events), AgentFinishAction)  # the command would tell the same again
+    assert '"```reject"' in llm.asked[0][0]
+
+
+async def test_lost_lines_are_told_again_where_another_write_loses_them_again() -> None:
+    def lost(content: str, gone: str) -> list[Event]:
+        write = FileWriteAction(path="names.py", content=content)
+        return [reply("..."), write, FileWriteObservation(path="names.py", lines=9, deleted=2, deleted_text=gone)]
+
+    first, last = "def first(name):\n    return name[0]\n", "def last(name):\n    return name[-1]\n"
+    events: list[Event] = began("names.py", message="Add initials() to names.py.")
+    for content, gone in ((first, last), (last, first), (first, last)):
+        events += lost(content, gone)
+        told = await step(Small("add", RUN), *events)
+        assert isinstance(told, MessageAction)
+        assert told.content.endswith(f"which are gone:\n```\n{gone}```")
+        events.append(told)
+    assert isinstance(await step(Small(RUN), *events, *lost(last, first)), CmdRunAction)
+
+
+@pytest.mark.parametrize(("message", "is_copy"), [("Make a.py work.", True), ("Make a.py work and commit it.", False)])
+async def test_the_commit_of_the_example_is_no_step_of_a_task_that_asks_for_none(message: str, is_copy: bool) -> None:
+    llm = Small("I commit that file alone.\n\n```bash\ngit add a.py\ngit commit -m 'Let a.py work'\n```", RUN)
+    action = await step(llm, *began("a.py", message=message), *wrote("a.py"))
+    assert isinstance(action, CmdRunAction)
+    assert ("commit" in action.command) is not is_copy

@@ -16,6 +16,7 @@ def test_an_installed_agent_is_found_by_its_name() -> None:
     assert find("CodeAct") is CodeActAgent
     assert find("codeact") is CodeActAgent
     assert find("swe-agent").__name__ == "SWEAgent"
+    assert find("gptswarm").__name__ == find("GPTSwarmAgent").__name__ == "SwarmAgent"
     assert find("CommitWriter").__name__ == "CommitWriterAgent"
     assert find("commit_writer").__name__ == "CommitWriterAgent"
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handiwork.evals import registry
 from handiwork.evals.benchmark import DataError
 from handiwork.evals.reporting import matrix as reports
 from handiwork.evals.reporting import plot
@@ -92,6 +93,42 @@ async def test_a_resumed_matrix_runs_what_is_missing_and_nothing_else(tmp_path: 
     assert (out / one.folder / "output.jsonl").read_text().startswith(lines[0])
     sums(data, "a", "b", "c")
     with pytest.raises(DataError, match="the data of adding-test are not those that the matrix began with"):
+        await matrix.planned(out, of, other, no_status)
+
+
+async def test_a_report_in_between_names_the_cells_that_are_missing_and_changes_of_the_code(tmp_path: Path) -> None:
+    data, out = sums(tmp_path / "data", "a", "b"), tmp_path / "out"
+    out.mkdir()
+    one, other, last = (
+        cell(data, agent, script(tmp_path / agent, finish("4")))
+        for agent in ("CodeActAgent", "DirectAgent", "SWEAgent")
+    )
+    of = Matrix(cells=(one, other, last), trials=1)
+    cells = [await ran(out, of, one), await ran(out, of, other)]
+    run = manifest.read(out / one.folder)
+    manifest.write(out / one.folder, run.model_copy(update={"code": "0" * 64}))
+    lines = (out / one.folder / "output.jsonl").read_text().splitlines(keepends=True)
+    (out / one.folder / "output.jsonl").write_text(lines[0])
+    cells = [await ran(out, of, one), cells[1]]  # resumed with other code
+    reports.write(out, cells, reports.summarise(cells, [last]))
+    text = (out / "matrix-report.md").read_text()
+    assert "The matrix is not complete: there is no result of SWEAgent on adding-test." in text
+    assert "adding-test: DirectAgent ran with another version of Handiwork than CodeActAgent." in text
+    assert "CodeActAgent: The run was resumed after a change of Handiwork's code" in text
+
+
+async def test_an_agent_does_not_run_on_fewer_instances_than_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = sums(tmp_path / "data", "a", "b"), tmp_path / "out"
+    out.mkdir()
+    one, other = (cell(data, agent, script(tmp_path / agent, finish("4"))) for agent in ("CodeActAgent", "DirectAgent"))
+    of = Matrix(cells=(one, other), trials=1)
+    await ran(out, of, one)
+    benchmark = type(registry.find(ADDING))
+    monkeypatch.setattr(benchmark, "skipped", lambda _, instance: "node is not installed" * (instance.id == "b"))
+    monkeypatch.setattr(registry, "find", lambda _: benchmark())
+    with pytest.raises(DataError, match="1 instances of the matrix, such as b, cannot run here any more: node is not"):
         await matrix.planned(out, of, other, no_status)
 
 

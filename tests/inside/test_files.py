@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.sandbox.inside.errors import ActionError
-from handiwork.sandbox.inside.files.edit import deleted_lines, edit_file
+from handiwork.sandbox.inside.files.edit import deleted_lines, deleted_passages, edit_file
 from tests.inside.inside_client import Client
 
 
@@ -180,3 +180,11 @@ def test_an_edit_changes_exactly_the_one_occurrence_or_nothing(before: bytes, ol
             with pytest.raises(ActionError):
                 edit_file(str(path), "f", old, new)
             assert path.read_bytes() == data
+
+
+def test_a_deleted_passage_has_the_ends_of_its_comments_and_blocks() -> None:
+    price = b"/**\n * The price.\n */\nfunction price() {\n  return 1;\n}\n"
+    name = b"/**\n * The name.\n */\nfunction name() {\n  return 2;\n}\n"
+    assert b"".join(deleted_passages(price + b"\n" + name, name)) == price + b"\n"
+    assert deleted_passages(b"a\n}\n}\n", b"a\n}\n") == [b"}\n"]
+    assert deleted_passages(name, name) == []

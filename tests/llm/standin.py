@@ -131,6 +131,7 @@ class StandIn:
         self.planned: deque[Refusal | Stream] = deque()
         self.pages: dict[str, Json] = {}
         self.vector: Callable[[str], list[float]] = lambda text: [float(len(text)), 1.0]
+        self.longest: tuple[int, Refusal] | None = None
         self.requests: list[Json] = []
         self.keys: list[str] = []
         self.arrived = asyncio.Event()
@@ -164,6 +165,8 @@ class StandIn:
         body: Json = json.loads(await request.body())
         self.requests.append(body)
         plan = self.planned.popleft() if self.planned else None
+        if self.longest is not None and max(map(len, body["input"])) > self.longest[0]:
+            plan = self.longest[1]
         if isinstance(plan, Refusal):
             return Response(plan.body if isinstance(plan.body, str) else json.dumps(plan.body), plan.status)
         vectors = [{"index": n, "embedding": self.vector(text)} for n, text in enumerate(body["input"])]

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from handiwork.agents import agentless
 from handiwork.agents.agentless import AgentlessAgent
 from handiwork.agents.agentless.pipeline import AgentlessInputs
 from handiwork.agents.state import State
@@ -15,9 +16,9 @@ from handiwork.cli.terminal.transcript import Transcript
 from handiwork.events.action import AgentThinkAction, ForkAction, OutputReadAction
 from handiwork.events.base import Action
 from handiwork.events.observation import ForkObservation
-from handiwork.events.record import CompletionEvent, StepStarted
+from handiwork.events.record import CompletionEvent, Limits, StepStarted
 from handiwork.llm.scripted.model import ScriptedLLM
-from tests.llm.standin import StandIn, serving
+from tests.llm.standin import Refusal, StandIn, serving
 from tests.session.workshop import Workshop, unittest_of
 
 PYTHON = "python3 -m unittest discover -s tests -t ."
@@ -44,6 +45,21 @@ EXCLUDED = "test_sum (tests.test_lib.Tests.test_sum)"
 class ThreeInputs(AgentlessInputs):
     repair_samples: int = 3
     tries: int = 0
+
+
+class TimedInputs(AgentlessInputs):
+    """No model call stands between the candidates and their trials."""
+
+    tests: str = PYTHON
+    reproduction: bool = False
+    retrieval: bool = False
+    location_samples: int = 1
+    repair_samples: int = 3
+    tries: int = 0
+
+
+class TimedAgentless(AgentlessAgent):
+    inputs = TimedInputs
 
 
 class NearestInputs(AgentlessInputs):
@@ -84,6 +100,7 @@ def script(name: str, value: str = "area(2, 3)") -> str:
 RIGHT, WRONG = edit("    return a + b", "    return a * b"), edit("    return a + b", "    return 2 * a")
 SAME, BREAKS = edit("    return a + b", "    # A.\n    return a * b"), edit("    return x / 2", "    return x")
 CRASHES = edit("def half(x):", "import os\n\nos._exit(0)\n\n\ndef half(x):")
+LOOPS = edit("def half(x):", "def half(x):\n    while True:\n        pass")
 CANDIDATES = [WRONG, WRONG, RIGHT, CRASHES, BREAKS, SAME]
 SCRIPTS = [script("check_one"), script("check", "6"), script("check_two"), script("check", "missing(2, 3)")]
 REPLIES = [*LOCALISED, *CANDIDATES, EXCLUDED, *SCRIPTS]
@@ -151,6 +168,61 @@ async def test_a_session_that_is_killed_while_it_validates_goes_on_there(worksho
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert workshop.changed() == {"lib/area.py": AREA.replace("a + b", "a * b")}
     assert len({event.id for event in workshop.events if isinstance(event, CompletionEvent)}) == len(REPLIES)
+
+
+TIMED = ["lib/area.py", "function: area", "function: area", LOOPS, RIGHT, SAME, EXCLUDED]
+
+
+@pytest.mark.slow
+async def test_a_candidate_that_loops_without_end_has_little_time(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agentless, "LEAST_SECONDS", 0.5)
+    workshop.write(FILES)
+    state = await workshop.repair(ISSUE, *TIMED, agent=f"{__name__}:TimedAgentless")
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"lib/area.py": AREA.replace("a + b", "a * b")}
+    looping = next(o for a, o in state.history if isinstance(a, ForkAction) and len(a.children) > 1)
+    assert isinstance(looping, ForkObservation)
+    assert len(looping.outcomes[0].outputs["failed"]) == 3
+
+
+@pytest.mark.slow
+async def test_the_trials_that_end_before_the_time_limit_decide(workshop: Workshop) -> None:
+    workshop.write(FILES)
+    state = await workshop.repair(ISSUE, *TIMED, agent=f"{__name__}:TimedAgentless", limits=Limits(time=15.0))
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"lib/area.py": AREA.replace("a + b", "a * b")}
+    assert "The limit of time came before the last stage" in str(state.outputs["message"])
+
+
+async def test_at_a_limit_it_applies_the_best_candidate_so_far(workshop: Workshop) -> None:
+    workshop.write(FILES)
+    limits = Limits(iterations=9)
+    state = await workshop.repair(ISSUE, *TIMED[:-1], agent=f"{__name__}:TimedAgentless", limits=limits)
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"lib/area.py": AREA.replace("a + b", "a * b")}
+    assert "The limit of iterations came before the last stage" in str(state.outputs["message"])
+
+
+async def test_texts_too_long_for_the_model_of_embeddings_are_cut(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shout = "def shout(text):\n    return text.lower()\n"
+    workshop.write({"lib/text.py": shout, "lib/bell.py": "# shout " + "x " * 600})
+    replies = ["I cannot tell.", "None.", "lib/text.py\nfunction: shout", "lib/text.py\nfunction: shout"]
+    candidate = edit("    return text.lower()", "    return text.upper()", "lib/text.py")
+    too_long = Refusal(400, {"error": {"message": "This model's maximum context length is 512 tokens."}})
+    async with serving(StandIn()) as server:
+        server.longest = 1_000, too_long
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        agent = f"{__name__}:NearestAgentless"
+        state = await workshop.repair("A shout should be loud.", *replies, candidate, agent=agent)
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"lib/text.py": shout.replace("lower", "upper")}
+    lengths = [max(map(len, body["input"])) for body in server.requests]
+    assert lengths[0] > 1_000 >= lengths[-1]
 
 
 async def test_embeddings_rank_the_files_that_the_words_found_and_their_tokens_count(

@@ -15,6 +15,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentDelegateObservation, ErrorObservation
+from handiwork.events.record import Limits
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
@@ -63,17 +64,31 @@ class Workshop:
             # for the one that it has compiled.
             os.utime(self.project / path, (YESTERDAY, YESTERDAY))
 
-    async def open(self, *replies: str, agent: str = "RepairAgent", in_place: bool = False) -> Session:
+    async def open(
+        self, *replies: str, agent: str = "RepairAgent", in_place: bool = False, limits: Limits | None = None
+    ) -> Session:
         self.llm = ScriptedLLM(replies)
         config = SessionConfig(
-            agent=agent, model="scripted", workspace=str(self.project), sandbox="bubblewrap", in_place=in_place
+            agent=agent,
+            model="scripted",
+            workspace=str(self.project),
+            sandbox="bubblewrap",
+            in_place=in_place,
+            limits=limits or Limits(),
         )
         self.session = await create(self.store, self.folder / "data", config, self.watch, "a repair", llm=self.llm)
         self._stack.push_async_callback(self.session.close)
         return self.session
 
-    async def repair(self, task: str, *replies: str, agent: str = "RepairAgent", in_place: bool = False) -> State:
-        return await (await self.open(*replies, agent=agent, in_place=in_place)).run(task)
+    async def repair(
+        self,
+        task: str,
+        *replies: str,
+        agent: str = "RepairAgent",
+        in_place: bool = False,
+        limits: Limits | None = None,
+    ) -> State:
+        return await (await self.open(*replies, agent=agent, in_place=in_place, limits=limits)).run(task)
 
     async def delegate(
         self, *replies: str, agent: str = "RepairAgent", in_place: bool = False, **inputs: object

@@ -980,7 +980,7 @@ export interface FileWriteAction extends Action {
   content: string;
 }
 /**
- * A file was written; ``created`` tells whether it is new.
+ * A file was written; ``created`` tells whether it is new, ``unchanged`` whether it had this text already.
  *
  * Of the ``lines`` that it had, ``deleted`` are gone; ``deleted_text`` has the first of those.
  * ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found;
@@ -990,6 +990,7 @@ export interface FileWriteObservation extends Observation {
   type: "FileWriteObservation";
   path: string;
   created: boolean;
+  unchanged: boolean;
   lines: number;
   deleted: number;
   deleted_text: string;

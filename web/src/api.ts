@@ -98,7 +98,7 @@ function url(path: string, query: Query = {}): string {
   return search ? `${path}?${search}` : path;
 }
 
-function socketUrl(path: string, query: Query): string {
+function socketUrl(path: string, query: Query = {}): string {
   return location.origin.replace(/^http/, "ws") + url(path, query);
 }
 
@@ -109,6 +109,8 @@ async function json<T>(method: string, path: string, query?: Query, body?: unkno
 /** Calls that concern no single session. */
 export const api = {
   sessions: (query: ListQuery = {}) => json<SessionPage>("GET", "/api/sessions", { ...query }),
+  /** The address of the WebSocket that follows the list of sessions. */
+  listUrl: () => socketUrl("/api/follow"),
   create: (session: NewSession) => json<SessionView>("POST", "/api/sessions", {}, session),
   folders: (path = "") => json<FolderListing>("GET", "/api/folders", { path }),
   /** Clone a git repository; a large one takes minutes. */

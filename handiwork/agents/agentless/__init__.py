@@ -34,12 +34,13 @@ from handiwork.agents.agentless.structure import Span, code, fit, skeleton, tree
 from handiwork.agents.agentless.trial import TrialInputs, trials
 from handiwork.agents.base import Agent, Completion, Step
 from handiwork.agents.prompts import render
-from handiwork.agents.protocols.ask import is_small
+from handiwork.agents.protocols.ask import UNKNOWN_WINDOW, is_small
 from handiwork.agents.repair import check as checks
 from handiwork.agents.repair.edits import applied
 from handiwork.agents.repair.files import fold, in_workspace
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, AgentThinkAction, CmdRunAction
+from handiwork.llm.errors import ContextWindowError
 from handiwork.llm.types import Message
 
 AT_ONCE = 4
@@ -60,11 +61,17 @@ TRIALS = 64
 SIDE_BY_SIDE = 4
 """How often the time limit of a lone trial one of many has: they share the processors."""
 
+LEAST_SECONDS, LONGER = 15.0, 5.0
+"""A candidate's tests get so many seconds, and so many times those of the unchanged code: it may loop without end."""
+
+LENGTHS = (LONGEST_TEXT, LONGEST_TEXT // 2, LONGEST_TEXT // 4)
+"""The lengths in characters to which texts are cut for embeddings, until the model takes them."""
+
 RETRY_TEMPERATURE = 1.0
 """The temperature of further calls for a reply that names no place that is there."""
 
-SHARE, UNKNOWN_WINDOW = 1.5, 64_000
-"""Characters of files in a prompt for each token of the window, and a window that the model does not tell."""
+SHARE = 1.5
+"""Characters of files in a prompt for each token of the window."""
 
 _BUG = {"task": "The list of prices has no title.", "example": "shop/prices.py"}
 _CODE = "def table(prices):\n    lines = []\n    for name, price in prices.items():\n        lines.append(name)\n"
@@ -122,6 +129,21 @@ class AgentlessAgent(Agent):
             return _reject("There is no program to repair: the workspace has no source file that is not a test.")
         return await self._localise(state, line) or await self._repair(line) or await self._validate(line) or _end(line)
 
+    def at_limit(self, state: State, limit: str) -> Step | None:
+        """Apply the best candidate so far; pause without one, or at a cost, whose limit the user may raise."""
+        inputs, now = state.inputs_as(self.inputs), fold(AgentlessProgress, state)
+        assert isinstance(inputs, AgentlessInputs)
+        known = inputs.tests.strip() or checks.named_test(now.task)
+        check = (known or checks.runner(now.listed or [], now.originals)) if inputs.regression else None
+        line = Pipeline(now, inputs, check)
+        if limit == "cost" or now.is_refused or line.choice is None:
+            return None
+        end = _end(line)
+        if not isinstance(end, AgentFinishAction):
+            return end
+        begin = f"The limit of {limit} came before the last stage, so this candidate is the best so far."
+        return AgentFinishAction(outputs={"message": f"{begin}\n\n{end.outputs['message']}"})
+
     async def _localise(self, state: State, line: Pipeline) -> Step | None:
         """Return the next step up to the edit locations, None once they are known."""
         now, inputs = line.progress, line.inputs
@@ -130,7 +152,7 @@ class AgentlessAgent(Agent):
         listing = {"task": now.task, "tree": tree(line.programs, self._room)}
         most = max(5, inputs.files)
         asked = [Sample(FILES, render("agentless/files", **listing, most=most), 0.0, _files(line, most))]
-        if inputs.retrieval:
+        if inputs.retrieval and any("/" in path for path in line.programs):
             asked.append(Sample(FOLDERS, render("agentless/folders", **listing), 0.0, _folders(line)))
         if step := await self._ask(now, asked):
             return step
@@ -161,12 +183,25 @@ class AgentlessAgent(Agent):
         known = line.progress.originals
         chunks = chunks_of({path: known[path] for path in paths if path in known})
         texts = [line.progress.task[:LONGEST_TEXT], *(text for _, text in chunks)]
-        vectors: list[tuple[float, ...]] = []
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            vectors += await self.llm.embed(texts[start : start + TEXTS_AT_ONCE], line.inputs.embeddings)
+        for length in LENGTHS:
+            try:
+                vectors = await self._vectors([text[:length] for text in texts], line.inputs.embeddings)
+                break
+            except ContextWindowError:  # of the model of the embeddings; the conversation is not too long
+                continue
+        else:
+            return AgentThinkAction(
+                thought=f"{NEAREST}: none, because the model takes no text of {LENGTHS[-1]} characters"
+            )
         paths_of = [path for path, _ in chunks]
         found = nearest_files(vectors[0], list(zip(paths_of, vectors[1:], strict=True)), KEPT_FILES)
         return AgentThinkAction(thought="\n".join([f"{NEAREST}:", *found]))
+
+    async def _vectors(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
+        vectors: list[tuple[float, ...]] = []
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            vectors += await self.llm.embed(texts[start : start + TEXTS_AT_ONCE], model)
+        return vectors
 
     async def _repair(self, line: Pipeline) -> Step | None:
         """Return the next candidates of the model, None once it gave all."""
@@ -212,7 +247,11 @@ class AgentlessAgent(Agent):
             return None
         chosen = _script(line, line.elected[0], line.scripts[line.elected[0]]) if line.elected else TrialInputs(task="")
         checked = {"check": line.check, "tests": tuple(line.selected)} if line.selected else {}
-        same = {"test_timeout": SIDE_BY_SIDE * inputs.test_timeout, **checked}
+        base = now.trials.get(BASE)
+        alone = inputs.test_timeout
+        if base is not None and base.seconds is not None:
+            alone = min(alone, LEAST_SECONDS + LONGER * base.seconds)
+        same = {"test_timeout": SIDE_BY_SIDE * alone, **checked}
         return trials(
             [chosen.model_copy(update={"task": label, "edits": edits, **same}) for edits, label in left[:TRIALS]]
         )

@@ -11,7 +11,7 @@ from handiwork.agents.agentless.regression import PASSED, passed_tests, reportin
 from handiwork.agents.agentless.reproduction import phrases_in
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.repair.edits import TextEdit
-from handiwork.agents.repair.files import MAY_REPEAT
+from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.repair.validation import edit_problem, edits_left
 from handiwork.agents.state import State
 from handiwork.events.action import (
@@ -53,12 +53,14 @@ class TrialInputs(BaseModel):
 class TrialOutputs(BaseModel):
     """The outcome: the tests that passed, or the selected ones that did not, and the reproduction test's phrases.
 
-    ``message`` is a summary for people.
+    ``seconds`` is the time of the tests of the unchanged code, None if they did not end by themselves. ``message`` is a
+    summary for people.
     """
 
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] | None = None
     phrases: tuple[str, ...] = ()
+    seconds: float | None = None
     message: str = ""
 
 
@@ -74,6 +76,10 @@ class TrialAgent(Agent):
     description = "Tries a candidate in a copy of the workspace; a child of AgentlessAgent."
     inputs = TrialInputs
 
+    def at_limit(self, state: State, limit: str) -> Step | None:
+        """Give no outcome, so that those of the other trials count; pause at a cost, whose limit the user may raise."""
+        return None if limit == "cost" else AgentRejectAction(outputs={"reason": f"The limit of {limit} came first."})
+
     def step(self, state: State) -> Step:
         """Return all that is left to do, the next page of the tests' output, or the outcome."""
         inputs = state.inputs_as(TrialInputs)
@@ -83,7 +89,7 @@ class TrialAgent(Agent):
         if problem := edit_problem(state, inputs.edits):
             return AgentRejectAction(outputs={"reason": problem})
         done = [_outcome(state, action) for action in commands]
-        unfinished = next((number for number, one in enumerate(done) if one is None or _is_lost(one)), None)
+        unfinished = next((number for number, one in enumerate(done) if one is None or may_repeat(one)), None)
         if unfinished is not None:
             return commands[unfinished:]
         outputs = TrialOutputs()
@@ -95,6 +101,7 @@ class TrialAgent(Agent):
             passed = dict.fromkeys(passed_tests(report, inputs.check, code))
             if inputs.tests is None:
                 outputs.passed = tuple(passed)
+                outputs.seconds = _seconds(state, commands[0])
                 outputs.message = f"{len(passed)} tests pass"
             else:
                 outputs.failed = tuple(test for test in inputs.tests if test not in passed)
@@ -129,8 +136,13 @@ def _outcome(state: State, action: Action) -> Observation | None:
     return next(same, None)
 
 
-def _is_lost(observation: Observation) -> bool:
-    return isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT
+def _seconds(state: State, command: Action) -> float | None:
+    """Return the time of the last run of a command, None if it did not end by itself."""
+    for action, observation in reversed(state.history):
+        if isinstance(action, CmdRunAction) and isinstance(command, CmdRunAction) and action.command == command.command:
+            ended = isinstance(observation, CmdOutputObservation) and observation.status == "done"
+            return (observation.timestamp - action.timestamp).total_seconds() if observation and ended else None
+    return None
 
 
 def _report(state: State, observation: Observation | None) -> str | OutputReadAction:
@@ -139,7 +151,7 @@ def _report(state: State, observation: Observation | None) -> str | OutputReadAc
         return "" if observation is None else observation.text
     answers = [o for a, o in state.history if isinstance(a, OutputReadAction) and a.output == observation.blob]
     pages = [answer for answer in answers if isinstance(answer, OutputReadObservation)]
-    is_refused = bool(answers) and isinstance(answers[-1], ErrorObservation) and not _is_lost(answers[-1])
+    is_refused = bool(answers) and isinstance(answers[-1], ErrorObservation) and not may_repeat(answers[-1])
     end = pages[-1].end if pages else 0
     if not is_refused and (not pages or end < pages[-1].lines):
         return OutputReadAction(output=observation.blob, start=end + 1, pattern=PASSED)

@@ -21,7 +21,7 @@ from handiwork.agents.browsing.page_history import (
 )
 from handiwork.agents.browsing.prompt import prompt
 from handiwork.agents.browsing.toolset import ON_ELEMENTS, TOOLS, tools_on
-from handiwork.agents.history import is_sent_back
+from handiwork.agents.history import is_from_user, is_sent_back
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.ask import ask, is_small, tools_called
 from handiwork.agents.protocols.mcp_tools import with_mcp
@@ -32,7 +32,6 @@ from handiwork.events.action import (
     AgentRejectAction,
     BrowseInteractiveAction,
     BrowseURLAction,
-    MessageAction,
 )
 from handiwork.events.base import Action
 from handiwork.events.observation import BrowserOutputObservation, ErrorObservation
@@ -184,7 +183,7 @@ def address_in(task: str, workspace: str) -> str:
 def _since_message(state: State) -> Iterator[BrowserOutputObservation | ErrorObservation]:
     """Yield the browser's observations and errors since the user's last message, the newest first."""
     for action, observation in reversed(state.history):
-        if isinstance(action, MessageAction) and (action.source == "user" or is_sent_back(action)):
+        if is_from_user(action) or is_sent_back(action):
             return
         if isinstance(observation, BrowserOutputObservation | ErrorObservation):
             yield observation

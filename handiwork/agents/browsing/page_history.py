@@ -6,8 +6,9 @@ from dataclasses import replace
 from itertools import takewhile
 
 from handiwork.agents.browsing.choices import page_lines
+from handiwork.agents.history import is_from_user
 from handiwork.agents.state import State
-from handiwork.events.action import BrowseInteractiveAction, BrowseURLAction, MCPCallAction, MessageAction
+from handiwork.events.action import BrowseInteractiveAction, BrowseURLAction, MCPCallAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import BrowserOutputObservation
 
@@ -24,7 +25,7 @@ def newest_page(state: State) -> BrowserOutputObservation | None:
 
 def acts_since_message(state: State) -> list[Pair]:
     """Return the agent's acts, in the browser or by an MCP server, since the user's last message, the newest first."""
-    recent = takewhile(lambda pair: not _is_users(pair[0]), reversed(state.history))
+    recent = takewhile(lambda pair: not is_from_user(pair[0]), reversed(state.history))
     return [pair for pair in recent if isinstance(pair[0], BrowseInteractiveAction | BrowseURLAction | MCPCallAction)]
 
 
@@ -70,7 +71,3 @@ def changes_nothing_again(state: State, action: Action) -> bool:
 def _is_same(before: BrowserOutputObservation, after: BrowserOutputObservation) -> bool:
     facts = ("url", "open_pages", "active_page", "dialog", "downloads")
     return before.text == after.text and all(getattr(before, name) == getattr(after, name) for name in facts)
-
-
-def _is_users(action: Action) -> bool:
-    return isinstance(action, MessageAction) and action.source == "user"

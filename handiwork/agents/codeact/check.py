@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from handiwork.agents.repair.check import is_test, named_files, named_test, programs, runner, runner_files
+from handiwork.agents.history import messages_of_user
+from handiwork.agents.repair.check import INTERPRETERS, is_test, named_files, named_test, programs, runner, runner_files
 from handiwork.agents.state import State
-from handiwork.events.action import MessageAction
+from handiwork.events.action import FileWriteAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import AgentDelegateObservation, CmdOutputObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
@@ -21,7 +23,17 @@ _NO_IMPORT = re.compile(
 )
 _PROSE = re.compile(r"[:,;.!?]: command not found$", re.MULTILINE)
 """What bash says of a text instead of a command: that its first word, with a mark at its end, is no program."""
+_NO_REPOSITORY = re.compile(r"^fatal: not a git repository", re.MULTILINE)
+_IN_SCRIPT = re.compile(r"^(?!(?:/\S*/)?(?:ba|da)?sh: )[^:\n]+: (?:line )?\d+: .*not found$", re.MULTILINE)
+"""What a shell says of a word in a script that is no command: the script may be at fault."""
+_ABSENT = re.compile(r".*(?:No such file or directory|ENOENT).*", re.IGNORECASE)
 _FILE = r"^{}:\n```\n(.*?)^```$"
+
+
+_SILENT = (
+    "It printed nothing. Look at the files that it has made; if it makes none, this shows only that it loads: print a "
+    "result for values of the task."
+)
 
 
 def check_of(state: State) -> str:
@@ -30,11 +42,10 @@ def check_of(state: State) -> str:
     A command without a word for testing or checking does not count: it may be an example, or the program to write. Nor
     does one that runs a file that the agent has made, unless that is a test.
     """
-    messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
     made = [
         o.path for _, o in state.history if isinstance(o, FileWriteObservation) and o.created and not is_test(o.path)
     ]
-    found = (check for message in messages if (check := named_test(message)))
+    found = (check for message in messages_of_user(state.history) if (check := named_test(message.content)))
     named = [check for check in found if not named_files(" ".join(check.split()[:2]), made)]
     return named[-1] if named else _project_check(overview_of(state))[0]
 
@@ -45,15 +56,18 @@ def with_facts(state: State) -> State:
     The overview of the workspace ends with the project's test command, or without network with what is missing for it.
     Without network a command whose program is missing comes with the advice to go on without it, and a text instead of
     a command with the advice to finish, as has a repair that succeeded. After a failed import of a module of the
-    workspace, the model is told where it is.
+    workspace, the model is told where it is; after a command of git outside a repository, or one that names a file
+    that is not there, that this is the reason; and after a silent run of a file that it wrote, what that shows.
     """
     overview = overview_of(state)
     if overview is None:  # the model is not guided
         return state
     network = state.totals.network
     history: list[tuple[Action, Observation | None]] = []
+    written: list[str] = []
     for action, observation in state.history:
         fact = ""
+        written += [action.path] if isinstance(action, FileWriteAction) else []
         if isinstance(observation, WorkspaceOverviewObservation):
             check, missing = _project_check(observation)
             fact = f"\n\nThe tests are run with `{check}`." if check else ""
@@ -62,9 +76,13 @@ def with_facts(state: State) -> State:
             fact = "\nIf the task asks for nothing more, `finish` now."
         elif isinstance(observation, CmdOutputObservation) and _PROSE.search(observation.text):
             fact = "\nThese lines are no commands. What you have to tell belongs in `finish`."
+        elif isinstance(observation, CmdOutputObservation) and _is_silent(observation, written):
+            fact = f"\n{_SILENT}"
         elif isinstance(observation, CmdOutputObservation) and observation.error:
-            fact = _import_path(observation, overview, state.workspace)
-            if not (fact or network) and lacks_program(observation):
+            fact = _import_path(observation, overview, state.workspace) or _absent_input(observation)
+            if lacks_repository(observation):
+                fact = "\nThere is no git repository here, so there is nothing to commit: go on without git."
+            elif not (fact or network) and lacks_program(observation):
                 fact = "\nIt is not installed: go by the files, and say at the end what could not be run."
         if observation is not None and fact:
             observation = observation.with_fields(content=f"{observation.content}{fact}")
@@ -84,8 +102,30 @@ def is_repair(observation: Observation | None) -> bool:
 def lacks_program(observation: CmdOutputObservation) -> bool:
     """Return whether a command failed because a program, or a module that Python runs, is not installed."""
     if observation.exit_code == _NOT_FOUND:
-        return not _NO_FILE.search(observation.text)  # a script that is not there is no program
+        # A script that is not there is no program.
+        return not (_NO_FILE.search(observation.text) or _IN_SCRIPT.search(observation.text))
     return observation.error and bool(_NO_MODULE.search(observation.text))
+
+
+def lacks_repository(observation: CmdOutputObservation) -> bool:
+    """Return whether a command of git failed because the folder is in no repository."""
+    return observation.error and bool(_NO_REPOSITORY.search(observation.text))
+
+
+def _is_silent(output: CmdOutputObservation, written: Sequence[str]) -> bool:
+    """Return whether a command has run a file that the agent has written, and printed nothing."""
+    is_run = not INTERPRETERS.isdisjoint(programs(output.command)) and bool(named_files(output.command, written))
+    return is_run and output.exit_code == 0 and not output.text.strip()
+
+
+def _absent_input(observation: CmdOutputObservation) -> str:
+    """Return that there is no file of a name that stands in the command itself, "" if that was not the error."""
+    said = "\n".join(_ABSENT.findall(observation.text))
+    words = (word.strip("\"'") for word in observation.command.split()[1:])
+    names = (word for word in words if re.search(r"\w[./]\w", word))
+    name = next((word for word in names if re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w./-])", said)), "")
+    told = "Unless the task is about that, the code is not at fault. Try it with a file that is there, or write one"
+    return f"\nThere is no file {name}. {told} to /tmp." if name else ""
 
 
 def _import_path(observation: CmdOutputObservation, overview: WorkspaceOverviewObservation, workspace: str) -> str:

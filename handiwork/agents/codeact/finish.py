@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.codeact.check import check_of, lacks_program
+from handiwork.agents.codeact.check import check_of, lacks_program, lacks_repository
 from handiwork.agents.codeact.choice import aim_of, choose, kind_of
+from handiwork.agents.history import is_from_user, messages_of_user
 from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small, read
@@ -50,6 +51,9 @@ COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 
 LOST = "`write` has replaced all of "
 """How the message of ``lost_lines`` begins."""
+
+_LOSSES = 3
+"""The most such messages about one file in a turn."""
 
 _LONG = 500
 """Characters of a message whose kind a small model mistakes: a question about a pasted log is "repair" to it."""
@@ -180,17 +184,18 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
     """Return a message with the lines that the newest write deleted, if it left too little of the file.
 
     That is less than half of its lines, if the user's message does not ask for a whole file; or a loss of definitions
-    of which the message says nothing, if it asks to add something. There is no second message about a file.
+    of which the message says nothing, if it asks to add something. There are at most _LOSSES messages about a file. The
+    lines come last, as small models follow best what they have read last.
     """
     action, observation = state.history[-1]
     if not isinstance(action, FileWriteAction) or not isinstance(observation, FileWriteObservation):
         return None
     task = messages_of(state)[-1]
     is_short = 2 * len(action.content.splitlines()) < observation.lines
-    if not is_short and not _lost_definitions(state, observation.deleted_text, task):
+    if not is_short and not _lost_definitions(state, action, observation.deleted_text, task):
         return None
-    head = f"{LOST}{action.path}, and these lines are gone:\n"
-    if any(isinstance(a, MessageAction) and a.content.startswith(head) for a, _ in turn_of(state)):
+    head = f"{LOST}{action.path}, and lines of it are gone."
+    if sum(isinstance(a, MessageAction) and a.content.startswith(head) for a, _ in turn_of(state)) == _LOSSES:
         return None
     aim = await aim_of(llm, task, action.path)
     if aim == "whole" or not (is_short or aim == "add"):
@@ -198,14 +203,16 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
     removes = not observation.undefined_names and _is_removal(state, action, observation.deleted_text, task)
     if aim == "part" and removes:
         return None
-    again = f"Write the whole file again: these lines, and what is asked.\n{task}"
-    text = f"{head}```\n{observation.deleted_text.rstrip()}\n```\n{again}"
+    again = "Write the whole file again: what the task asks for, and these lines, which are gone:"
+    text = f"{head} The task is:\n{task}\n\n{again}\n```\n{observation.deleted_text.rstrip()}\n```"
     return MessageAction(content=text, source="environment", completion=action.completion)
 
 
-def _lost_definitions(state: State, deleted: str, task: str) -> bool:
-    """Return whether lines define what neither the task nor a text that the turn has written names."""
-    known = _named(state, task)
+def _lost_definitions(state: State, write: FileWriteAction, deleted: str, task: str) -> bool:
+    """Return whether lines define what neither the task nor the write names, nor the turn has put into another file."""
+    others = (a for a, _ in turn_of(state) if isinstance(a, FileWriteAction) and a.path != write.path)
+    moved = {name for other in others for name in _DEFINITION.findall(other.content)}
+    known = {*_WORD.findall(task), *_WORD.findall(write.content), *moved}
     return any(name not in known for name in _DEFINITION.findall(deleted))
 
 
@@ -227,7 +234,7 @@ def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:
     """Return a text with the output of the turn's last command if it failed, and not for want of a program."""
     commands = (CmdOutputObservation, IPythonRunCellObservation)
     last = next((observation for _, observation in reversed(turn) if isinstance(observation, commands)), None)
-    if last is None or (isinstance(last, CmdOutputObservation) and lacks_program(last)):
+    if last is None or (isinstance(last, CmdOutputObservation) and (lacks_program(last) or lacks_repository(last))):
         return ""
     if isinstance(last, CmdOutputObservation) and last.exit_code == 1 and _COMPARES.match(last.command):
         return ""
@@ -243,7 +250,7 @@ def _fault(turn: Sequence[tuple[Action, Observation | None]]) -> str:
 
 def turn_of(state: State) -> list[tuple[Action, Observation | None]]:
     """Return the history since the user's last message."""
-    last = max((n for n, (action, _) in enumerate(state.history) if _is_users(action)), default=0)
+    last = max((n for n, (action, _) in enumerate(state.history) if is_from_user(action)), default=0)
     return state.history[last:]
 
 
@@ -271,12 +278,14 @@ def _last_snapshot(state: State, turn: Sequence[tuple[Action, Observation | None
 
 
 def done(turn: Sequence[tuple[Action, Observation | None]], kinds: tuple[type[Action], ...]) -> list[int]:
-    """Return the ids of the observations of the actions of these kinds that have not failed."""
-    return [o.id for a, o in turn if isinstance(a, kinds) and o is not None and not isinstance(o, ErrorObservation)]
+    """Return the ids of the observations of the actions of these kinds that have done something."""
+    return [o.id for a, o in turn if isinstance(a, kinds) and o is not None and not is_idle(o)]
 
 
-def _is_users(action: Action) -> bool:
-    return isinstance(action, MessageAction) and action.source == "user"
+def is_idle(observation: Observation | None) -> bool:
+    """Return whether an action has failed, or has written the text that the file had already."""
+    is_unchanged = isinstance(observation, FileWriteObservation) and observation.unchanged
+    return is_unchanged or isinstance(observation, ErrorObservation)
 
 
 def _ends(action: Action) -> bool:
@@ -305,7 +314,7 @@ async def _asks_for_change(llm: AgentLLM, state: State) -> bool:
 def request_of(state: State) -> str:
     """Return the user's last message; if it answers a question of the agent, that and the message before come first."""
     messages = messages_of(state)
-    newest = max((at for at, (action, _) in enumerate(state.history) if _is_users(action)), default=0)
+    newest = max((at for at, (action, _) in enumerate(state.history) if is_from_user(action)), default=0)
     asked = state.history[newest - 1][0] if newest else None
     if isinstance(asked, MessageAction) and asked.source == "agent" and asked.content.rstrip().endswith("?"):
         return "\n\n".join((*messages[-2:-1], asked.content, messages[-1]))
@@ -314,4 +323,4 @@ def request_of(state: State) -> str:
 
 def messages_of(state: State) -> list[str]:
     """Return the user's messages."""
-    return [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
+    return [message.content for message in messages_of_user(state.history)]

@@ -9,19 +9,21 @@ from typing import Any
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact.check import check_of, is_repair, overview_of
-from handiwork.agents.codeact.finish import COMMANDS, EDITS, LOST, UNCHANGED, done, messages_of, turn_of
+from handiwork.agents.codeact.finish import COMMANDS, EDITS, LOST, UNCHANGED, done, is_idle, messages_of, turn_of
+from handiwork.agents.history import is_from_user
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ENDS, tools_called
 from handiwork.agents.repair.check import is_missing, programs
 from handiwork.agents.state import State
 from handiwork.events.action import (
     CmdRunAction,
+    FileEditAction,
     FileReadAction,
     FileWriteAction,
     MessageAction,
 )
 from handiwork.events.base import Action
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileReadObservation
+from handiwork.events.observation import CmdOutputObservation, FileReadObservation
 from handiwork.events.overview import LONGEST, WorkspaceOverviewObservation
 
 NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "reject")
@@ -43,9 +45,9 @@ _OTHER_FIELDS = set(Action.model_fields)
 def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
     """Return the tools with something to act on.
 
-    The tools for background jobs, cut outputs and the plan are left out while there are none. So are `edit`, if there
-    is `write`, and `search_code` if the overview shows all files: models rewrite small files more reliably than they
-    edit them, and have all of the code before them.
+    The tools for background jobs and cut outputs are left out while there are none. So are `edit`, if there is `write`,
+    and `search_code` if the overview shows all files: models rewrite small files more reliably than they edit them, and
+    have all of the code before them.
     """
     idle: set[str] = set()
     # A condensed history lacks outputs and the starts of jobs, which are still there.
@@ -54,8 +56,6 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
         idle.add("jobs")
     if not state.totals.outputs:
         idle.add("read_output")
-    if not state.plan.tasks:
-        idle.add("modify_task")
     if overview_of(state) is not None and _shows_all(state) and not _has_long_file(state):
         idle.add("search_code")
         idle |= {"edit"} if any(tool.name == "write" for tool in tools) else set()
@@ -68,9 +68,11 @@ def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[st
     A model that has seen only some of the workspace's files acts before it ends: small models answer from names alone.
     A challenge is not answered by an end, unless it is UNCHANGED. One that asks for a file as a whole may be answered
     by `write`, even after a repetition. A turn that has edited a file, or had it repaired, is not rejected: a model
-    rejects tasks after the work, for want of a test or of a repository.
+    rejects tasks after the work, for want of a test or of a repository. `modify_task` needs a plan, but its place in
+    the prompt does not: a local model would read all of a changed prompt again.
     """
     without, newest = set(again), state.history[-1][0]
+    without |= set() if state.plan.tasks else {"modify_task"}
     if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
         without |= set() if newest.content == UNCHANGED else {"finish"}
         without -= {"write"} if newest.content.startswith(LOST) else set()
@@ -141,13 +143,12 @@ def repeated(
     called = [programs(command) for command in commands if "PYTHONPATH=" not in command]  # the remedy for a module
     if (missing := _missing(state)) and (installs or any(program in missing for program in called)):
         return set(COMMANDERS)
-    # Writing the same text again leaves a file unchanged, even after other commands.
-    writes = all(isinstance(action, FileWriteAction) for action in actions)
-    changes = EDITS if writes else (*EDITS, *COMMANDS)
+    written = [action.path for action in actions if isinstance(action, FileWriteAction)]
+    paths = written if len(written) == len(actions) else []
     earlier: list[Action] = []
     shown: tuple[str, ...] = ()
     for action, observation in reversed(state.history):
-        if isinstance(action, MessageAction) and action.source == "user":
+        if is_from_user(action):
             break
         if isinstance(observation, WorkspaceOverviewObservation):
             shown = observation.shown
@@ -155,7 +156,7 @@ def repeated(
             continue
         repeats = _content(action) in contents
         earlier += [action] if repeats else []
-        if isinstance(action, changes) and not repeats and not isinstance(observation, ErrorObservation):
+        if _may_change(action, paths) and not repeats and not is_idle(observation):
             break
     done = [_content(action) for action in earlier]
     reads = [isinstance(action, FileReadAction) and action.path in shown for action in actions]
@@ -165,6 +166,16 @@ def repeated(
     names |= {"read"} if any(reads) else set()
     hidden = names and not any(tool.name in names for tool in allowed)
     return {*names, *COMMANDERS} if hidden else names
+
+
+def _may_change(action: Action, paths: Sequence[str]) -> bool:
+    """Return whether an action may change what a reply does; a reply that writes only ``paths`` depends on their edits.
+
+    Writing the same text again leaves a file unchanged, even after commands and edits of other files.
+    """
+    if paths:
+        return isinstance(action, FileEditAction | FileWriteAction) and action.path in paths
+    return isinstance(action, (*EDITS, *COMMANDS))
 
 
 def _is_echo(action: Action, messages: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.example import ExampleReply, example_messages
+from handiwork.agents.protocols.example import COMMIT, ExampleReply, example_messages
 from handiwork.agents.state import State
 from handiwork.llm.types import Capabilities, Message
 from handiwork.skills import HEARING, SEEING
@@ -39,7 +39,7 @@ _REPLIES = (
         "finish",
         {"message": 'It prints "Hello", "How are you?" and "Bye".'},
     ),
-    ("I commit that file alone.", "bash", {"command": 'git add greet.sh\ngit commit -m "Add a greeting"'}),
+    (COMMIT, "bash", {"command": 'git add greet.sh\ngit commit -m "Add a greeting"'}),
     ("It is committed, the notes are not.", "finish", {"message": "greet.sh is committed."}),
     (
         "greet.sh ignores its argument. I write the whole file anew, with $1 in its first line.",

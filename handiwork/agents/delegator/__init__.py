@@ -61,13 +61,13 @@ _Delegations = list[tuple[AgentDelegateAction, Observation | None]]
 
 def _delegations(history: History) -> _Delegations:
     """Return the delegations since the user's last message."""
-    last = max((action.id for action, _ in messages_of_user(history)), default=0)
+    last = max((message.id for message in messages_of_user(history)), default=0)
     return [(action, o) for action, o in history if isinstance(action, AgentDelegateAction) and action.id > last]
 
 
 def _task(state: State) -> str:
     """Return all messages of the user as one text."""
-    return "\n\n".join(a.content for a, _ in messages_of_user(state.history) if isinstance(a, MessageAction))
+    return "\n\n".join(message.content for message in messages_of_user(state.history))
 
 
 def _has_result(observation: AgentDelegateObservation) -> bool:

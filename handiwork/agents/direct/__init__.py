@@ -12,7 +12,7 @@ from typing import cast
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.history import History
 from handiwork.agents.prompts import render
-from handiwork.agents.protocols.ask import is_cut
+from handiwork.agents.protocols.ask import UNKNOWN_WINDOW, is_cut
 from handiwork.agents.protocols.text_reply import inside_documents
 from handiwork.agents.rendering import observation_text, shorten
 from handiwork.agents.state import State
@@ -39,9 +39,6 @@ REMINDER = "(Answer in words. If something is to be done, do it in one ```bash b
 
 SHARE = 1.5
 """Characters of files in the prompt for each token of the model's window, about half of it."""
-
-UNKNOWN_WINDOW = 64_000
-"""The assumed window in tokens of a model whose window is unknown."""
 
 LONGEST_FILE = 100_000
 """Characters of one file."""

@@ -10,12 +10,13 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.history import is_from_user
 from handiwork.agents.interface import AnyOutputs, problems_text
 from handiwork.agents.micro.definition import MicroFile
 from handiwork.agents.micro.fields import FieldSpec, model_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
+from handiwork.events.action import AgentFinishAction, CmdRunAction
 from handiwork.events.base import Action
 from handiwork.llm.types import Tool
 
@@ -83,7 +84,7 @@ def with_prompt(state: State, micro: MicroFile, inputs: type[BaseModel]) -> Stat
     """Return the step's state, whose first message of the user is now the prompt. Raises InterfaceError."""
     prompt = micro.prompt(dict(state.inputs_as(inputs)))
     for number, (action, observation) in enumerate(state.history):
-        if isinstance(action, MessageAction) and action.source == "user":
+        if is_from_user(action):
             first = (action.with_fields(content=prompt), observation)
             # A new list: the step's State is a copy, but its history is the session's own.
             state.history = [*state.history[:number], first, *state.history[number + 1 :]]

@@ -13,7 +13,7 @@ from handiwork.agents.codeact.check import first_look
 from handiwork.agents.codeact.offer import offered
 from handiwork.agents.codeact.prompt import worked_example
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.history import History, is_told
+from handiwork.agents.history import History, is_from_user, is_told
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
@@ -143,7 +143,7 @@ def search(history: History, query: str, most: int) -> list[str]:
 def event_text(action: Action, observation: Observation | None) -> str:
     """Return an action and its outcome as text, LONGEST characters at most each."""
     verb, target, body = describe(action)
-    speaker = "The user: " if isinstance(action, MessageAction) and action.source == "user" else ""
+    speaker = "The user: " if is_from_user(action) else ""
     text = f"{speaker}{verb} {target}\n{body}".strip()
     outcome = "" if observation is None else f"\n{observation_text(action, observation, LONGEST)}"
     return f"{shorten(text, LONGEST)}{outcome}"

@@ -22,6 +22,9 @@ from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, T
 SMALL_WINDOW = 32_768
 """Tokens of the largest window that gets compact prompts and short observations."""
 
+UNKNOWN_WINDOW = 64_000
+"""The assumed window in tokens of a model that does not tell its own."""
+
 EMPTY = "Your reply was empty. Go on with the task, or end it."
 
 RETRY_TEMPERATURES = (0.6, 1.0)

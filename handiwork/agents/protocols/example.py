@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.history import History
+from handiwork.agents.history import History, messages_of_user
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ENDS, is_small
@@ -22,6 +22,9 @@ ExampleReply = tuple[str, str, Mapping[str, Any]]
 
 FILES = ("greet.sh", "notes.txt")
 """The files of the examples."""
+
+COMMIT = "I commit that file alone."
+"""The thought of the examples' commit, which models copy even for tasks that ask for none."""
 
 _OTHER_FIELDS = set(Action.model_fields)
 
@@ -41,13 +44,16 @@ def example_messages(
 
 
 def copies_example(capabilities: Capabilities, actions: Iterable[Action], history: History) -> bool:
-    """Return whether a model that saw an example names a file of it that the task does not have.
+    """Return whether a model that saw an example names a file of it that the task does not have, or copies its commit.
 
     Small models that do not know how to go on copy the rest of the example. Files of the task are those that the user
     or an observation names, and those that the agent has written.
     """
     if not is_small(capabilities) or protocol_of(capabilities) is NATIVE:
         return False
+    actions = list(actions)
+    if any(action.thought.strip() == COMMIT for action in actions) and not _asks_to_commit(history):
+        return True
     # A copied file has the example's path; a program may well have a file of this name in its text.
     texts = [
         action.path if isinstance(action, FileWriteAction) else action.model_dump_json(exclude=_OTHER_FIELDS)
@@ -65,6 +71,11 @@ def check_not_copied(capabilities: Capabilities, actions: Iterable[Action], hist
     acting = [action for action in actions if not isinstance(action, ENDS)]
     if copies_example(capabilities, acting, history):
         raise MalformedReplyError("Nothing was done. Go on with the user's task.")
+
+
+def _asks_to_commit(history: History) -> bool:
+    texts = (message.content.lower() for message in messages_of_user(history))
+    return any(word in text for text in texts for word in ("commit", "git"))
 
 
 def _texts(history: History) -> Iterator[str]:

@@ -86,7 +86,7 @@ def _members(properties: JsonSchema, names: Sequence[str]) -> str:
 
 
 def _other_than(placeholder: str) -> str:
-    """Return the symbols of a bare word that is not this one."""
+    """Return the symbols of a bare word that does not begin with this one: kept from PATH, models write PATH1."""
     first, rest = placeholder[0], placeholder[1:]
-    longer = f"( {_other_than(rest)} )?" if rest else "bare+"
-    return rf"""[^{first} \t\n`"'] bare* | "{first}" {longer}"""
+    other = rf"""[^{first} \t\n`"'] bare*"""
+    return f'{other} | "{first}" ( {_other_than(rest)} )?' if rest else other

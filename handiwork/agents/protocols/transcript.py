@@ -8,6 +8,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from handiwork.agents.history import is_from_user
 from handiwork.agents.protocols import NATIVE, ModelReply, ReplyProtocol
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.rendering import observation_text
@@ -88,7 +89,7 @@ _Source = tuple[str, Action, Observation | None, CompletionEvent | None, bool, b
 def _messages(protocol: ReplyProtocol, source: _Source) -> Iterator[Message]:
     """Yield an action's messages: the model's reply, if the action is the first of the reply, and the outcome."""
     _, action, observation, completion, first, vision, limit = source
-    if isinstance(action, MessageAction) and action.source == "user":
+    if is_from_user(action):
         yield user_message(action)
         return
     if completion is not None and first:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from handiwork.agents.history import History
+from handiwork.agents.history import History, is_from_user
 from handiwork.agents.repair.edits import Texts, edits_between
 from handiwork.agents.state import State
 from handiwork.events.action import (
@@ -18,7 +18,6 @@ from handiwork.events.action import (
     FileEditAction,
     FileReadAction,
     FileWriteAction,
-    MessageAction,
     OutputReadAction,
 )
 from handiwork.events.base import Action, Observation
@@ -62,6 +61,11 @@ PIECE = 100
 
 MAY_REPEAT = {"crashed", "interrupted", "sandbox_lost"}
 """Errors after which an action may have run or not."""
+
+
+def may_repeat(observation: Observation | None) -> bool:
+    """Return whether the sandbox or the platform ended before the action did, so that it may have run or not."""
+    return isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT
 
 
 @dataclass
@@ -167,7 +171,7 @@ class FileProgress:
                 self.unreadable.add(path)
                 self.actual.pop(path, None)
                 self.stale.discard(path)
-            case ErrorObservation(error_id=error) if error in MAY_REPEAT:
+            case _ if may_repeat(observation):
                 pass
             case _:
                 self.unreadable.add(path)
@@ -181,7 +185,7 @@ class FileProgress:
                 self.actual[path] = action.content
             case _:
                 self.stale.add(path)
-                if not (isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT):
+                if not may_repeat(observation):
                     self.blocked.add(path)
 
 
@@ -206,7 +210,7 @@ def _last_task(state: State) -> tuple[str, History]:
     start, is_over = 0, True
     words: list[str] = []
     for number, (action, _) in enumerate(state.history):
-        if isinstance(action, MessageAction) and action.source == "user":
+        if is_from_user(action):
             if is_over:
                 start, words, is_over = number, [], False
             words.append(action.content)

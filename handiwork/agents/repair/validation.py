@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.repair.edits import TextEdit
-from handiwork.agents.repair.files import MAY_REPEAT
+from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
 from handiwork.agents.repair.progress import Candidate
 from handiwork.agents.state import State
@@ -20,7 +20,7 @@ from handiwork.events.action import (
     FileWriteAction,
     ForkAction,
 )
-from handiwork.events.base import Action, Observation
+from handiwork.events.base import Action
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 
 
@@ -103,16 +103,14 @@ class ValidationAgent(Agent):
 def edits_left(state: State, edits: Sequence[TextEdit]) -> list[Action]:
     """Return the actions of the edits that were not made yet, or may have been lost."""
     last = ((edit, next((o for a, o in reversed(state.history) if _makes(a, edit)), None)) for edit in edits)
-    return [edit.action() for edit, observation in last if observation is None or _is_uncertain(observation)]
+    return [edit.action() for edit, observation in last if observation is None or may_repeat(observation)]
 
 
 def edit_problem(state: State, edits: Sequence[TextEdit]) -> str:
     """Return why one of the edits could not be made, "" if all are."""
     for edit in edits:
         *before, last = [o for a, o in state.history if _makes(a, edit)]
-        was_made = (
-            any(map(_is_uncertain, before)) and isinstance(last, ErrorObservation) and last.error_id == "not_found"
-        )
+        was_made = any(map(may_repeat, before)) and isinstance(last, ErrorObservation) and last.error_id == "not_found"
         if isinstance(last, ErrorObservation) and not was_made:
             return f"{edit.path} could not be edited: {last.content}"
     return ""
@@ -126,10 +124,6 @@ def _makes(action: Action, edit: TextEdit) -> bool:
             return path == edit.path and not edit.old
         case _:
             return False
-
-
-def _is_uncertain(observation: Observation | None) -> bool:
-    return isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT
 
 
 def _end(outcome: Outcome) -> AgentFinishAction | AgentRejectAction:

@@ -11,8 +11,9 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.history import is_sent_back, messages_of_user
+from handiwork.agents.history import is_from_user, is_sent_back, messages_of_user
 from handiwork.agents.prompts import render
+from handiwork.agents.protocols.ask import UNKNOWN_WINDOW
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
 from handiwork.agents.swarm.graph import DECISION, Swarm, default_swarm, load
@@ -26,9 +27,6 @@ TEMPERATURE = 0.7
 
 SHARE = 2.0
 """Characters of inputs and findings in a prompt for each token of the model's window, about half of it."""
-
-UNKNOWN_WINDOW = 64_000
-"""The window in tokens of a model that does not tell its own."""
 
 
 class SwarmInputs(BaseModel):
@@ -90,9 +88,7 @@ class SwarmAgent(Agent[SwarmNotes]):
             network=bool(state.totals.network),
             random=Random(f"{notes.seed} {name}"),
         )
-        images = [
-            image for a, _ in messages_of_user(state.history) if isinstance(a, MessageAction) for image in a.images
-        ]
+        images = [image for message in messages_of_user(state.history) for image in message.images]
 
         async def ask(run: NodeRun, instruction: str, findings: Sequence[tuple[str, str]]) -> str:
             temperature = 0.0 if run.node.operation == DECISION else TEMPERATURE
@@ -110,7 +106,7 @@ class SwarmAgent(Agent[SwarmNotes]):
     def _graph(self, state: State[SwarmNotes]) -> Swarm:
         """Return the graph of the task; a new message of the user restarts it."""
         notes = state.data
-        message = max((action.id for action, _ in messages_of_user(state.history)), default=0)
+        message = max((message.id for message in messages_of_user(state.history)), default=0)
         if notes.graph is None or notes.message != message:
             swarm = state.inputs_as(SwarmInputs).graph or self.swarm or default_swarm()
             notes.graph, notes.message, notes.node, notes.outputs = swarm.most_probable(), message, "", {}
@@ -138,7 +134,7 @@ def _task(state: State[SwarmNotes]) -> str:
     """Return the user's messages and the decisions between them; of a delegate's inputs, only the task."""
     said: list[str] = []
     for action, _ in state.history:
-        if isinstance(action, MessageAction) and action.source == "user":
+        if is_from_user(action):
             said.append(action.content if said else state.inputs_as(SwarmInputs).task)
         elif is_sent_back(action):
             said.append(action.content)

@@ -12,13 +12,14 @@ from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED, turn_of, why_unfinished
-from handiwork.agents.history import is_sent_back
+from handiwork.agents.history import is_from_user, is_sent_back
 from handiwork.agents.protocols import JSON, NATIVE
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, actions_of, check_closed, is_small
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT
+from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.state import State
 from handiwork.agents.swe_agent.bundles import BundleArgument, BundleTool
 from handiwork.agents.swe_agent.command_filter import why_blocked
@@ -47,9 +48,6 @@ END_KEYS = ("C-c", "C-d", "C-\\")
 """The keys that end a program, each sent if those before did not: a shell inside the shell ends by C-d."""
 
 _NO_TOOL = "command not found"
-
-LOST = frozenset({"sandbox_lost", "crashed", "interrupted"})
-"""The ``error_id`` of an action during which the sandbox or the platform ended."""
 
 STATUS = {"time": "exit_total_execution_time", "context": "exit_context"}
 """SWE-agent's words for the limits at which it submits; all others are "exit_cost"."""
@@ -135,7 +133,7 @@ class SWEAgent(Agent[SWENotes]):
         if isinstance(observation, InstallToolsObservation):
             names = ", ".join(observation.missing)
             return _reject(f"The tools {names} cannot be run in the sandbox. {observation.content}".strip())
-        if observation is not None and not _is_lost(observation):
+        if observation is not None and not may_repeat(observation):
             return _reject(observation.text)
         self._has_tools = True
         tools = self._config.tools
@@ -160,8 +158,7 @@ class SWEAgent(Agent[SWENotes]):
         pairs: list[tuple[Action, Observation | None]] = []
         for action, observation in reversed(state.history):
             pairs.append((action, observation))
-            is_users = isinstance(action, MessageAction) and action.source == "user"
-            if is_users or isinstance(action, InstallToolsAction) or self._is_reply(action):
+            if is_from_user(action) or isinstance(action, InstallToolsAction) or self._is_reply(action):
                 break
         restore = f". {state.data.folder}/env.sh"
         done = {action.command for action, _ in pairs if isinstance(action, CmdRunAction)}
@@ -173,7 +170,7 @@ class SWEAgent(Agent[SWENotes]):
             output.status == "exited" or (output.command == self._config.state_command and _NO_TOOL in output.text)
             for output in outputs
         )
-        is_new = is_new or any(_is_lost(observation) for _, observation in pairs)
+        is_new = is_new or any(may_repeat(observation) for _, observation in pairs)
         if not self._has_tools or (is_new and restore not in done):
             self._has_tools = True
             return [CmdRunAction(command=restore), *self._state_commands()]
@@ -378,11 +375,6 @@ def _is_busy(observation: Observation | None) -> bool:
     if isinstance(observation, CmdOutputObservation):
         return observation.status in ("input", "running")
     return isinstance(observation, ErrorObservation) and observation.error_id == "busy"
-
-
-def _is_lost(observation: Observation | None) -> bool:
-    """Return whether the sandbox or the platform ended before the action did."""
-    return isinstance(observation, ErrorObservation) and observation.error_id in LOST
 
 
 def _reject(reason: str) -> AgentRejectAction:

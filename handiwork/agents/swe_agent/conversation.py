@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from handiwork.agents.history import is_sent_back
+from handiwork.agents.history import is_from_user, is_sent_back
 from handiwork.agents.protocols import NATIVE
 from handiwork.agents.protocols.conventions import convention_messages
 from handiwork.agents.protocols.message_cache import MessageCache
@@ -202,7 +202,7 @@ class _TemplateWriter:
         shown += [self._render(templates.instance_template, variables)]
         shown += [self._render(templates.strategy_template or "", variables)]
         text = "\n\n".join(filter(None, map(str.strip, shown)))
-        task = next((a for a, _ in self._state.history if isinstance(a, MessageAction) and a.source == "user"), None)
+        task = next((a for a, _ in self._state.history if is_from_user(a)), None)
         images = task.images if task is not None and vision else ()
         system = Message.text("system", self._render(self._templates.system_template, variables).strip())
         return [*([system] if system.content else []), *earlier, Message("user", (Part(text=text), *images))]

@@ -15,6 +15,7 @@ from handiwork.session.config import SessionConfig, config_of
 from handiwork.session.steps.live import Observer
 from handiwork.session.user_events import network_allowed, running_commands
 from handiwork.settings import SettingsError
+from handiwork.tasks import run_until_one_ends
 
 ALONE = 15.0
 """Seconds to wait for a session that no process runs any more: a server may restart."""
@@ -46,7 +47,7 @@ class RemoteSession:
         elif self.state.agent_state in ("paused", "error"):
             await self.log.append(ChangeAgentStateAction(agent_state="running", source="user"))
         await self._catch_up()
-        await self._follow()
+        await run_until_one_ends(self._reach(running=False), self._until_alone())
         return self.state
 
     async def wait_until_resumed(self) -> None:
@@ -69,19 +70,6 @@ class RemoteSession:
             del others["limits"]
         if others:
             await self.log.append(SettingsChanged(**others, source="user"))
-
-    async def _follow(self) -> None:
-        """Watch until the session stops running, or no process runs it any more."""
-        follower = asyncio.create_task(self._reach(running=False))
-        alone = asyncio.create_task(self._until_alone())
-        try:
-            await asyncio.wait({follower, alone}, return_when=asyncio.FIRST_COMPLETED)
-            if follower.done():
-                follower.result()
-        finally:
-            follower.cancel()
-            alone.cancel()
-            await asyncio.gather(follower, alone, return_exceptions=True)
 
     async def _reach(self, running: bool) -> None:
         async for _ in self.log.heads():

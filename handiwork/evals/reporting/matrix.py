@@ -50,19 +50,24 @@ class PairedDifference(ScoreChange):
 
 
 class MatrixSummary(Model):
-    """The summary of a matrix: its cells, the arms among them, and each pair of agents on each benchmark."""
+    """The summary of a matrix: its cells, the arms among them, and each pair of agents on each benchmark.
+
+    ``missing`` are the cells that have no result yet, as "AGENT on BENCHMARK".
+    """
 
     cells: list[CellSummary]
     pairs: list[PairedDifference]
+    missing: list[str]
 
 
-def summarise(cells: Sequence[MeasuredCell]) -> MatrixSummary:
-    """Return the summary of the cells that have results."""
+def summarise(cells: Sequence[MeasuredCell], missing: Sequence[MatrixCell] = ()) -> MatrixSummary:
+    """Return the summary of the cells that have results; ``missing`` are the others."""
     shown = [
         CellSummary(benchmark=cell.benchmark, agent=cell.agent, folder=str(cell.folder), summary=summary)
         for cell, summary, _ in cells
     ]
-    return MatrixSummary(cells=shown, pairs=list(_pairs(cells)))
+    names = [f"{cell.agent} on {cell.benchmark}" for cell in missing]
+    return MatrixSummary(cells=shown, pairs=list(_pairs(cells)), missing=names)
 
 
 def write(out: Path, cells: Sequence[MeasuredCell], summary: MatrixSummary) -> tuple[ReportContent, Path]:
@@ -71,13 +76,13 @@ def write(out: Path, cells: Sequence[MeasuredCell], summary: MatrixSummary) -> t
     The page is one file that fetches nothing, with the agents' trajectories. Raises OSError.
     """
     agents = [cell for cell in cells if not cell.cell.is_arm]
-    content = ReportContent(_headline(agents), list(_notes(cells)), list(_tables(cells, summary)))
+    content = ReportContent(_headline(agents), list(_notes(cells, summary)), list(_tables(cells, summary)))
     panels = [
         plot.panel({one.cell.agent: one.summary for one in of_benchmark}, benchmark)
         for benchmark, of_benchmark in _by_benchmark(agents)
     ]
     shown = [
-        ShownRollout(result, str(one.cell.folder), (benchmark, one.cell.agent), result.id in _flaky(one.summary))
+        ShownRollout(result, str(one.cell.folder), (benchmark, one.cell.agent), result.id in one.summary.flaky)
         for benchmark, of_benchmark in _by_benchmark(agents)
         for one in of_benchmark
         for result in sorted(one.results, key=lambda result: (natural(result.id), result.trial))
@@ -90,10 +95,6 @@ def write(out: Path, cells: Sequence[MeasuredCell], summary: MatrixSummary) -> t
 def _by_benchmark(cells: Sequence[MeasuredCell]) -> list[tuple[str, list[MeasuredCell]]]:
     names = dict.fromkeys(one.cell.benchmark for one in cells)
     return [(name, [one for one in cells if one.cell.benchmark == name]) for name in names]
-
-
-def _flaky(summary: Summary) -> set[str]:
-    return {name for share in summary.arms for name in share.flaky}
 
 
 def _pairs(cells: Sequence[MeasuredCell]) -> Iterator[PairedDifference]:
@@ -120,18 +121,23 @@ def _headline(agents: Sequence[MeasuredCell]) -> str:
     return f"{len(names)} agent{'s' * (len(names) > 1)} on {benchmarks} with {agents[0].cell.conditions.model}"
 
 
-def _notes(cells: Sequence[MeasuredCell]) -> Iterator[str]:
+def _notes(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[str]:
+    if summary.missing:
+        yield f"The matrix is not complete: there is no result of {', '.join(summary.missing)}."
     yield (
         "Intervals are of 95 %: Wilson's for the share of instances solved in one trial each, otherwise the percentile "
         f"bootstrap over the instances, {RESAMPLES:,} resamples. Differences are paired: both agents on the same "
         "instances. The p of McNemar's exact test is not corrected for the number of pairs."
     )
     for benchmark, of_benchmark in _by_benchmark([one for one in cells if not one.cell.is_arm]):
-        yield from (f"{benchmark}: {note}" for note in tables.arm_notes(of_benchmark[0].summary))
+        first = of_benchmark[0]
+        yield from (f"{benchmark}: {note}" for note in tables.arm_notes(first.summary))
         for one in of_benchmark:
-            summary = one.summary
-            if missing := summary.wanted - summary.measured:
-                yield f"{benchmark}: {one.cell.agent} has no score on {missing} of {summary.wanted} instances."
+            if missing := one.summary.wanted - one.summary.measured:
+                yield f"{benchmark}: {one.cell.agent} has no score on {missing} of {one.summary.wanted} instances."
+            if one.summary.run.get("code") != first.summary.run.get("code"):
+                yield f"{benchmark}: {one.cell.agent} ran with another version of Handiwork than {first.cell.agent}."
+            yield from (f"{benchmark}: {one.cell.agent}: {note}" for note in tables.change_notes(one.summary))
 
 
 def _tables(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[Table]:
@@ -151,10 +157,8 @@ def _tables(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[T
         if pairs:
             changes = ("second less first", "instances", "first", "second", "difference", "95 % interval", "p")
             yield Table(f"{benchmark}, pairs", changes, [_pair_row(pair, group[0].summary) for pair in pairs])
-        flaky = {name: share for arm in group[-1].summary.arms for name, share in arm.flaky.items()}
-        if flaky:
-            shares = [(name, f"{share} trials") for name, share in flaky.items()]
-            yield Table(f"{benchmark}, flaky instances", ("instance", "its reference solution scored 1 in"), shares)
+        if flaky := tables.flaky_rows(group[-1].summary):
+            yield Table(f"{benchmark}, flaky instances", ("instance", "its reference solution scored 1 in"), flaky)
 
 
 def _score(one: MeasuredCell | None) -> str:

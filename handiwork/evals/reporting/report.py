@@ -55,11 +55,10 @@ def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
 
     report.html is one file that fetches nothing, with all trajectories. Raises OSError.
     """
-    flaky = {name for share in summary.arms for name in share.flaky}
     order = sorted(results, key=lambda result: (natural(result.id), result.trial))
     content = ReportContent(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
     panel = plot.Panel(plot.quarters(order))
-    shown = [ShownRollout(result, flaky=result.id in flaky) for result in order]
+    shown = [ShownRollout(result, flaky=result.id in summary.flaky) for result in order]
     write_forms(folder / NAME, content, summary.model_dump_json(indent=1), [panel], shown)
 
 

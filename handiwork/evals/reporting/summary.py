@@ -74,8 +74,7 @@ class Summary(Model):
     infrastructure or the grader; ``if_failed`` is the score if each of them counted as 0, None if there are none.
     ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k measured trials. ``figures`` are the
     benchmark's other figures, ``arms`` the scores of the arms. Amounts cover all rollouts: USD, tokens, steps, and
-    seconds of wall time. ``unpriced``
-    counts completions of unknown price, which ``cost`` leaves out.
+    seconds of wall time. ``unpriced`` counts completions of unknown price, which ``cost`` leaves out.
     """
 
     run: dict[str, JsonValue]
@@ -100,6 +99,11 @@ class Summary(Model):
     tokens: Amount
     steps: Amount
     seconds: Amount
+
+    @property
+    def flaky(self) -> dict[str, str]:
+        """The instances whose reference solution does not always score 1, with "K of N" trials in which it does."""
+        return {name: share for one in self.arms for name, share in one.flaky.items()}
 
 
 def summarise(

@@ -75,7 +75,7 @@ def of_run(summary: Summary) -> list[Table]:
     tables = [
         Table("Score", ("", "value", "95 % interval"), list(_scores(summary))),
         Table("Arms", ("arm", "score", "95 % interval", "instances", "trials"), list(_arms(summary))),
-        Table("Flaky instances", ("instance", "its reference solution scored 1 in"), list(_flaky(summary)), False),
+        Table("Flaky instances", ("instance", "its reference solution scored 1 in"), flaky_rows(summary), False),
         Table("Groups", ("group", "instances measured", "score", "95 % interval"), groups),
         Table("How rollouts ended", ("outcome", "rollouts", "share", "mean score"), endings),
         Table("What they took", ("", "a rollout", "in all"), list(_amounts(summary))),
@@ -95,9 +95,16 @@ def notes(summary: Summary) -> list[str]:
     if missing := summary.wanted - summary.measured:
         lines.append(f"{missing} of {summary.wanted} wanted instances have no score, and are in no mean.")
     lines += arm_notes(summary)
+    lines += change_notes(summary)
     if summary.unpriced:
         lines.append(f"The price of {summary.unpriced} completions is not known: the cost leaves them out.")
     return lines
+
+
+def change_notes(summary: Summary) -> Iterator[str]:
+    """Yield a note if the run was resumed after a change that can affect its results."""
+    if changed := _fact(summary.run.get("changed")):
+        yield f"The run was resumed after a change of {changed}: its results are from before and after it."
 
 
 def difference(comparison: Comparison, before: Summary) -> str:
@@ -202,8 +209,9 @@ def _arms(summary: Summary) -> Iterator[tuple[str, ...]]:
         yield one.arm, *cells
 
 
-def _flaky(summary: Summary) -> Iterator[tuple[str, ...]]:
-    yield from ((name, f"{share} trials") for one in summary.arms for name, share in one.flaky.items())
+def flaky_rows(summary: Summary) -> list[tuple[str, ...]]:
+    """Return a row for each instance whose reference solution does not always score 1."""
+    return [(name, f"{share} trials") for name, share in summary.flaky.items()]
 
 
 def arm_notes(summary: Summary) -> Iterator[str]:

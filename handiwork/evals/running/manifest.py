@@ -42,7 +42,8 @@ class Manifest(Model):
     ``code`` hashes the whole package, ``agent_code`` the agent's own files, including its prompts, and
     ``benchmark_code`` the file of a benchmark that is not installed, "" for an installed one. ``image`` is the id of
     the content of a container's image, "" for a sandbox on the machine's own system. ``skipped`` gives the
-    reasons for instances that cannot run here; ``instances`` are those that can.
+    reasons for instances that cannot run here; ``instances`` are those that can. ``changed`` are the differences with
+    which the run was resumed between its rollouts.
     """
 
     conditions: Conditions
@@ -60,6 +61,7 @@ class Manifest(Model):
     image: str = ""
     host: Host
     began: str
+    changed: tuple[str, ...] = ()
 
     @property
     def rollouts(self) -> int:

@@ -78,7 +78,8 @@ async def check(matrix: Matrix, status: Callable[[str], None]) -> None:
 async def planned(out: Path, matrix: Matrix, cell: MatrixCell, status: Callable[[str], None]) -> RunPlan:
     """Plan a cell's run, or to resume it, on the instances of the benchmark's other cells; write its manifest.
 
-    Raises DataError, also if the data are no longer those of the other cells, AgentNotFoundError, SandboxError.
+    Raises AgentNotFoundError, SandboxError, and DataError, also if the data are no longer those of the other cells, or
+    one of their instances cannot run any more.
     """
     folder = out / cell.folder
     if (folder / manifest.FILE).exists():
@@ -89,6 +90,9 @@ async def planned(out: Path, matrix: Matrix, cell: MatrixCell, status: Callable[
     run_plan = await plan.new(benchmark, cell.conditions, choice, matrix.trials, status)
     if first is not None and run_plan.manifest.data_hash != first.data_hash:
         raise DataError(f"the data of {cell.benchmark} are not those that the matrix began with: begin another matrix")
+    if first is not None and (lost := set(first.instances) - set(run_plan.manifest.instances)):
+        why = run_plan.manifest.skipped.get(min(lost), "")
+        raise DataError(f"{len(lost)} instances of the matrix, such as {min(lost)}, cannot run here any more: {why}")
     folder.mkdir(parents=True, exist_ok=True)
     manifest.write(folder, run_plan.manifest)
     return run_plan

@@ -13,6 +13,7 @@ from handiwork.evals.benchmark import Benchmark, DataError, Instance
 from handiwork.evals.running import arms, manifest
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
+from handiwork.evals.running.results import RETRIED_ON_RESUME, Results
 from handiwork.evals.scoring import data
 from handiwork.sandbox.create import image_id
 
@@ -78,11 +79,17 @@ async def resume(out: Path, status: Callable[[str], None]) -> RunPlan:
     now = manifest.repeated(run_manifest, benchmark)
     if now.agent_code != run_manifest.agent_code:
         raise DataError(f"the files of {conditions.agent} are not those that the run began with: begin another run")
-    for difference in manifest.differences(run_manifest, now):
+    differences = manifest.differences(run_manifest, now)
+    for difference in differences:
         status(f"{difference} differs from the run's beginning")
     instances = {one.id: one for one in await _load(benchmark, conditions)}
     if gone := [one for one in run_manifest.instances if one not in instances]:
         raise DataError(f"{benchmark.name} has no instance {gone[0]} any more: begin another run")
+    done = sum(one.outcome not in RETRIED_ON_RESUME for one in Results(out).by_key.values())
+    if differences and 0 < done < run_manifest.rollouts:
+        changed = tuple(dict.fromkeys((*run_manifest.changed, *differences)))
+        run_manifest = run_manifest.model_copy(update={"changed": changed})
+        manifest.write(out, run_manifest)
     return RunPlan(benchmark, {one: instances[one] for one in run_manifest.instances}, run_manifest)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from handiwork.evals import registry
 from handiwork.evals.benchmark import Benchmark
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import Result
-from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, roll_out
+from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, roll_out, rollouts_folder
 from handiwork.evals.running.run import Engine, EngineError, Execute
 
 CONNECT = 10.0
@@ -85,9 +84,8 @@ def _no_cluster(address: str, error: Exception) -> str:
 def _run_on_node(conditions: Conditions, job: RolloutJob) -> FinishedRollout:
     """Execute a rollout in this process, on any node."""
     benchmark = registry.find(conditions.benchmark)
-    with tempfile.TemporaryDirectory(prefix="handiwork-") as folder:
-        Path(folder).chmod(0o755)
-        return asyncio.run(roll_out(conditions, benchmark, job, Path(folder)))
+    with rollouts_folder() as folder:
+        return asyncio.run(roll_out(conditions, benchmark, job, folder))
 
 
 def _import_ray() -> Any:

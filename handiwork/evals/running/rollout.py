@@ -7,9 +7,11 @@ import hashlib
 import re
 import secrets
 import shutil
+import tempfile
 import time
 import traceback
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -119,6 +121,17 @@ class SideModels:
         await self.user.close()
         if self.critic is not None:
             await self.critic.close()
+
+
+@contextmanager
+def rollouts_folder() -> Generator[Path]:
+    """Yield a temporary folder for the files of rollouts, which is removed at the end.
+
+    Agents see the path of their workspace: a folder elsewhere could reveal the benchmark.
+    """
+    with tempfile.TemporaryDirectory(prefix="handiwork-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, parent: Path) -> FinishedRollout:
@@ -353,7 +366,7 @@ async def _converse(
             await second.start()
             await benchmark.rehearse(instance, second)
     await benchmark.set_up(instance, sandbox)
-    prompt: str | None = await benchmark.task(instance, sandbox, conditions.agent)
+    prompt: str | None = await benchmark.task(instance, sandbox, opened.state.agent)
     if conditions.agent in arms.ARMS:
         await opened.log.append(await arms.work(conditions.agent, benchmark, instance, sandbox))
     for turn in range(1, benchmark.turns + 2):

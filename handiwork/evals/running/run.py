@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import tempfile
 from asyncio import TaskGroup
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
@@ -20,7 +19,7 @@ from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
 from handiwork.evals.running.results import INFRASTRUCTURE, RETRIED_ON_RESUME, Result, Results
-from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, file_name, roll_out
+from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, file_name, roll_out, rollouts_folder
 from handiwork.log.blobs import Blobs
 from handiwork.log.redaction.redactor import Redactor
 from handiwork.paths import lock
@@ -186,23 +185,20 @@ class Run:
 
 @contextmanager
 def _work_folder(out: Path) -> Generator[Path]:
-    """Create the folder for the rollouts' files in the system's temporary folder.
+    """Create the folder for the rollouts' files.
 
-    Agents see the path of their workspace: the run's own folder would reveal the benchmark. The run's folder has a link
-    to it, so that the next process can remove the files of a killed one.
+    The run's folder has a link to it, so that the next process can remove the files of a killed one.
     """
     link = out / underway.WORK
     if link.is_symlink():
         shutil.rmtree(link.readlink(), ignore_errors=True)
         link.unlink()
-    work = Path(tempfile.mkdtemp(prefix="handiwork-"))
-    work.chmod(0o755)
-    link.symlink_to(work)
     try:
-        yield work
+        with rollouts_folder() as work:
+            link.symlink_to(work)
+            yield work
     finally:
-        shutil.rmtree(work, ignore_errors=True)
-        link.unlink()
+        link.unlink(missing_ok=True)
 
 
 @contextmanager

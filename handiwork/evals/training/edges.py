@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from handiwork.agents.swarm.reinforce import draw, learn
 from handiwork.evals.benchmark import Instance
 from handiwork.evals.running.plan import RunPlan
 from handiwork.evals.running.results import RETRIED_ON_RESUME, Result
-from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, SideModel, roll_out
+from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, SideModel, roll_out, rollouts_folder
 from handiwork.evals.running.run import RunStoppedError
 
 
@@ -93,10 +92,8 @@ class GraphRollouts:
 @asynccontextmanager
 async def graph_rollouts(run_plan: RunPlan, workers: int, cap: float | None) -> AsyncGenerator[GraphRollouts]:
     """Yield the rollouts, whose files are in a temporary folder."""
-    # Agents see the path of their workspace: it must not reveal the benchmark.
-    with tempfile.TemporaryDirectory(prefix="handiwork-", ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o755)
-        rollouts = GraphRollouts(run_plan, workers, cap, Path(folder))
+    with rollouts_folder() as folder:
+        rollouts = GraphRollouts(run_plan, workers, cap, folder)
         try:
             yield rollouts
         finally:

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from handiwork.errors import HandiworkError
-from handiwork.paths import config_dir, locked
+from handiwork.paths import config_dir, locked, write_private
 
 FILE = "keys.json"
 _KEYS = TypeAdapter(dict[str, str])
@@ -50,11 +50,7 @@ def keep_key(name: str, key: str | None) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with locked(file.with_suffix(".lock"), flags=os.O_RDWR | os.O_CREAT):
             keys = {other: value for other, value in _read().items() if other != name}
-            draft = file.with_suffix(".draft")
-            draft.unlink(missing_ok=True)
-            with open(draft, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
-                json.dump(keys if key is None else {**keys, name: key}, stream, indent=1)
-            draft.replace(file)
+            write_private(file, json.dumps(keys if key is None else {**keys, name: key}, indent=1))
     except OSError as error:
         variable = name.partition("@")[0]
         raise KeysError(f"{file} cannot be written: {error.strerror}; set {variable} in your environment") from None

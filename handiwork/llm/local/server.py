@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from handiwork.llm.local.locks import FileLock, is_held
+from handiwork.paths import write_private
 
 WINDOW = 16_384
 """The context window of one conversation in tokens."""
@@ -89,11 +90,7 @@ class ServerFolder:
 
     def publish(self, address: Address) -> None:
         """Write the server's address; only the user can read it."""
-        new = self._endpoint.with_suffix(".new")
-        new.unlink(missing_ok=True)
-        with open(new, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            json.dump(asdict(address), file)
-        new.rename(self._endpoint)
+        write_private(self._endpoint, json.dumps(asdict(address)))
 
     def withdraw(self) -> None:
         """Remove the address of an earlier server."""

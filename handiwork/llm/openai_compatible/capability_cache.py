@@ -9,30 +9,27 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities
+from handiwork.llm.usage import object_of
 from handiwork.paths import cache_dir, locked
 
 LIFETIME = 7 * 24 * 3600.0
 """Seconds for which a refusal is believed: servers are upgraded."""
 
+_KEPT = ("tools", "schema", "vision")
+"""The capabilities whose refusal is kept."""
+
 
 def recall(server: str, model: str, capabilities: Capabilities) -> Capabilities:
     """Return the capabilities without those that the server has refused for the model."""
-    entry = _read(_file()).get(_key(server, model))
-    if not isinstance(entry, dict):
-        return capabilities
-    fields = cast("dict[str, Any]", entry)
+    fields = object_of(_read(_file()).get(_key(server, model)))
     if not isinstance(fields.get("time"), float | int) or time.time() - fields["time"] > LIFETIME:
         return capabilities
-    return replace(
-        capabilities,
-        tools=capabilities.tools and fields.get("tools") is not False,
-        schema=capabilities.schema and fields.get("schema") is not False,
-        vision=capabilities.vision and fields.get("vision") is not False,
-    )
+    kept = {name: getattr(capabilities, name) and fields.get(name) is not False for name in _KEPT}
+    return replace(capabilities, **kept)
 
 
 def remember(server: str, model: str, before: Capabilities, after: Capabilities) -> None:
@@ -43,10 +40,7 @@ def remember(server: str, model: str, before: Capabilities, after: Capabilities)
         with locked(file.with_suffix(".lock"), flags=os.O_RDWR | os.O_CREAT):
             entries = _read(file)
             known = recall(server, model, Capabilities(vision=True))
-            fields = {
-                name: getattr(known, name) and getattr(after, name) >= getattr(before, name)
-                for name in ("tools", "schema", "vision")
-            }
+            fields = {name: getattr(known, name) and getattr(after, name) >= getattr(before, name) for name in _KEPT}
             with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as new:
                 json.dump({**entries, _key(server, model): {**fields, "time": time.time()}}, new)
             Path(new.name).replace(file)
@@ -62,7 +56,6 @@ def _key(server: str, model: str) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        entries = parse(file.read_text())
+        return object_of(parse(file.read_text()))
     except (OSError, ValueError):
         return {}
-    return cast("dict[str, Any]", entries) if isinstance(entries, dict) else {}

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from handiwork.errors import SandboxError
 from handiwork.sandbox import bundle
 from handiwork.sandbox.docker import cli as docker_cli
+from handiwork.tasks import run_until_one_ends
 
 _PIECE = 65536
 
@@ -76,16 +77,9 @@ class Relay:
             return
         assert process.stdin is not None
         assert process.stdout is not None
-        tasks = [
-            asyncio.create_task(_forward(reader, process.stdin)),
-            asyncio.create_task(_forward(process.stdout, writer)),
-        ]
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await run_until_one_ends(_forward(reader, process.stdin), _forward(process.stdout, writer))
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             writer.close()
             await _end(process)
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from .browser.process import Browser
 from .errors import ActionError
-from .files.edit import deleted_lines, edit_file
+from .files.edit import deleted_lines, deleted_passages, edit_file
 from .files.files import read_bytes, read_lines, write_bytes
 from .notebook.notebook import Notebook
 from .output import KEPT, Keep, Output, Spools, Text, decode
@@ -225,13 +225,15 @@ class Actions:
         def write() -> Json:
             before = _previous_content(absolute)
             data = _with_line_ends(content, before or b"")
-            created = write_bytes(absolute, data)
+            unchanged = before == data
+            created = not unchanged and write_bytes(absolute, data)
             deleted, lines = deleted_lines(before or b"", data)
             # Whole lines: half a secret would not be found in the log.
-            sizes = itertools.accumulate(map(len, deleted))
-            first = b"".join(line for line, size in zip(deleted, sizes, strict=True) if size <= _DELETED)
+            shown = deleted_passages(before or b"", data)
+            sizes = itertools.accumulate(map(len, shown))
+            first = b"".join(line for line, size in zip(shown, sizes, strict=True) if size <= _DELETED)
             lost = {"lines": lines, "deleted": len(deleted), "deleted_text": decode(first)}
-            return {"created": created, **lost, **self._faults(absolute, before, data)}
+            return {"created": created, "unchanged": unchanged, **lost, **self._faults(absolute, before, data)}
 
         return {"type": "FileWriteObservation", **self._text("", keep), "path": path, **await asyncio.to_thread(write)}
 

@@ -8,6 +8,8 @@ import ctypes
 import os
 import signal
 
+from .shell.input_probe import processes
+
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -42,6 +44,16 @@ def give_way(pid: int) -> None:
     """Make the kernel kill this child and its descendants, rather than this process, when memory is short."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w", encoding="ascii") as file:
         file.write("500")
+
+
+def signal_session(session: int, *numbers: int) -> bool:
+    """Send these signals to all processes of a session; return False if it has none."""
+    pids = [pid for pid, fields in processes() if int(fields[3]) == session]
+    for pid in pids:
+        for number in numbers:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+    return bool(pids)
 
 
 def _children() -> list[int]:

@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import IO, cast
 
 from .actions import RequestError, parse_secrets
-from .children import Children, give_way
+from .children import Children, give_way, signal_session
 from .errors import ActionError
-from .shell.input_probe import processes
 from .shell.terminal import trusted_path
 
 SendLine = Callable[[dict[str, object]], Awaitable[None]]
@@ -170,10 +169,7 @@ class _PipedProgram:
 
     def close(self) -> None:
         """Kill all its processes."""
-        for pid, fields in processes():
-            if int(fields[3]) == self._process.pid:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+        signal_session(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._reap()
         if self._stdin is not None:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
 
-from handiwork.events.action import CodeBlocksAction, MessageAction
+from handiwork.agents.history import is_from_user
+from handiwork.events.action import CodeBlocksAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CodeBlocksObservation, ErrorObservation
 from handiwork.events.record import StepStarted
@@ -223,7 +224,7 @@ async def _part(log: EventLog, turn: bool, event: int) -> tuple[int, int]:
 
 def _begins(event: Event, turn: bool) -> bool:
     if turn:
-        return isinstance(event, MessageAction) and event.source == "user"
+        return is_from_user(event)
     return isinstance(event, StepStarted)
 
 

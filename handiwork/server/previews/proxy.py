@@ -11,7 +11,7 @@ import h11
 from starlette.types import Receive, Scope, Send
 
 from handiwork.errors import SandboxError
-from handiwork.server.tasks import run_until_one_ends
+from handiwork.tasks import run_until_one_ends
 
 _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te", b"trailer", b"upgrade"}

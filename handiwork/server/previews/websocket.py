@@ -12,7 +12,7 @@ from websockets.uri import parse_uri
 
 from handiwork.errors import SandboxError
 from handiwork.server.previews.proxy import PreviewConnection, PreviewTarget
-from handiwork.server.tasks import run_until_one_ends
+from handiwork.tasks import run_until_one_ends
 
 MESSAGE_LIMIT = 16 << 20
 """Bytes of a message of the server."""

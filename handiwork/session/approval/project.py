@@ -14,8 +14,7 @@ from pydantic import Field, ValidationError
 
 from handiwork.errors import HandiworkError
 from handiwork.events.base import Model
-from handiwork.paths import locked
-from handiwork.workspace.manifest import private_dirs, write_private
+from handiwork.paths import locked, private_dirs, write_private
 
 FILE = "permissions.json"
 

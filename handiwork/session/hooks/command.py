@@ -52,7 +52,7 @@ async def run_hook(
     """
     if executor is not None and hook.where == "sandbox":
         try:
-            await interrupt.unless_set(_ready(executor), None)  # which is not the hook's own time
+            await interrupt.unless_set(executor.ready(), None)  # which is not the hook's own time
         except SandboxError as error:
             return HookResult(None, "not_started", str(error))
     if interrupt.is_set():
@@ -80,10 +80,6 @@ async def _run_in_sandbox(
     stopped = isinstance(observation, HookRunObservation)
     problem = "interrupted" if interrupt.is_set() else "timeout" if stopped else "not_started"
     return HookResult(None, problem, observation.text)
-
-
-async def _ready(executor: Executor) -> None:
-    await executor.ready()
 
 
 async def _run_on_host(hook: Hook, payload: str, interrupt: Interrupt) -> HookResult:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from handiwork.agents.history import SENT_BACK
+from handiwork.agents.history import SENT_BACK, is_from_user
 from handiwork.agents.state import ENDED, State
 from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
@@ -202,7 +202,7 @@ def hook_event(hook: Hook, result: HookResult, effect: HookEffect = "") -> HookE
 
 def newest_message(state: State) -> int:
     """Return the id of the user's newest message to the agent."""
-    return next((a.id for a, _ in reversed(state.history) if isinstance(a, MessageAction) and a.source == "user"), 0)
+    return next((a.id for a, _ in reversed(state.history) if is_from_user(a)), 0)
 
 
 def _message(sentence: str, event: HookEvent) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from handiwork.agents.state import State
 from handiwork.events.base import utc_now
+
+LimitName = Literal["iterations", "cost", "tokens", "time"]
 
 
 class LimitReachedError(Exception):
     """A limit forbids another step or model call; the text names it, and ``limit`` is its field of Limits."""
 
-    def __init__(self, limit: str, text: str) -> None:
+    def __init__(self, limit: LimitName, text: str) -> None:
         super().__init__(text)
-        self.limit = limit
+        self.limit: LimitName = limit
 
 
 def running_time(root: State) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeGuard
 
 from handiwork.agents.base import AgentLLM
-from handiwork.agents.history import History, condense, lasting
+from handiwork.agents.history import History, condense, is_from_user, lasting
 from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
@@ -251,7 +251,7 @@ def _wishes(steps: History) -> str:
     for action, _ in steps:
         if is_notes(action):
             texts.append(_quoted(action, WISHES))
-        elif isinstance(action, MessageAction) and action.source == "user":
+        elif is_from_user(action):
             texts.append(quote(action.content))
     return "\n".join(filter(None, texts))
 

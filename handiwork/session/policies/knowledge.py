@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from handiwork.agents.history import History
+from handiwork.agents.history import History, is_from_user
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.record import KnowledgeEvent
@@ -63,6 +63,6 @@ def _messages_after(state: State, event: int) -> list[MessageAction]:
     for action, _ in reversed(state.history):
         if action.id <= event:
             break
-        if isinstance(action, MessageAction) and action.source == "user":
+        if is_from_user(action):
             messages.append(action)
     return messages[::-1]

@@ -26,7 +26,7 @@ from handiwork.paths import locked
 from handiwork.workspace.session_files import SessionFiles
 
 if TYPE_CHECKING:
-    from handiwork.codeindex.index import Hit, Hits
+    from handiwork.codeindex.index import Hits
 
 EXPANDED, LISTED = 3, 10
 """Blocks that are shown with their code, and all that are shown."""
@@ -90,12 +90,12 @@ class CodeSearch:
             index.refresh(SourceTree(files.view(), workspace.base, workspace.source, workspace.mounts), stop)
             if isinstance(action, CodeBlocksAction):
                 return _blocks(index.search(action.query, action.count, action.folders))
-            hits = index.search(action.query, LISTED)
+            found = _blocks(index.search(action.query, LISTED))
         except QueryError as error:
             return ErrorObservation(content=str(error), error_id="bad_query")
         except (WorkspaceError, OSError) as error:
             return ErrorObservation(content=f"The code cannot be searched: {error}.", error_id="no_index")
-        return CodeSearchObservation(query=action.query, total=hits.total, content="\n".join(_lines(hits)))
+        return CodeSearchObservation(query=action.query, total=found.total, content="\n".join(_lines(found)))
 
 
 def _blocks(hits: Hits) -> CodeBlocksObservation:
@@ -106,28 +106,28 @@ def _blocks(hits: Hits) -> CodeBlocksObservation:
     return CodeBlocksObservation(total=hits.total, blocks=blocks, extended=hits.extended)
 
 
-def _lines(hits: Hits) -> Iterator[str]:
-    if not hits.hits:
+def _lines(found: CodeBlocksObservation) -> Iterator[str]:
+    if not found.blocks:
         yield NOTHING
         return
-    if hits.extended:
+    if found.extended:
         yield f"{NOT_EXACT}\n"
-    for hit in hits.hits[:EXPANDED]:
-        yield f"{_place(hit)}:\n```\n{_code(hit)}\n```"
-    if further := hits.hits[EXPANDED:]:
+    for block in found.blocks[:EXPANDED]:
+        yield f"{_place(block)}:\n```\n{_code(block)}\n```"
+    if further := found.blocks[EXPANDED:]:
         yield "\nFurther blocks:"
-        yield from (f"{_place(hit)}: {hit.block.prototype or hit.code.partition(chr(10))[0][:200]}" for hit in further)
-    if hits.total > len(hits.hits):
-        yield f"{hits.total - len(hits.hits)} more match: narrow it down with more words, AND, type: or file_path:."
+        yield from (f"{_place(block)}: {block.line}" for block in further)
+    if (more := found.total - len(found.blocks)) > 0:
+        yield f"{more} more match: narrow it down with more words, AND, type: or file_path:."
 
 
-def _place(hit: Hit) -> str:
-    return f"{hit.file_path}, lines {hit.block.first} to {hit.block.last}, {hit.block.type}"
+def _place(block: CodeBlock) -> str:
+    return f"{block.file_path}, lines {block.first} to {block.last}, {block.type}"
 
 
-def _code(hit: Hit) -> str:
-    lines = hit.code.split("\n")
+def _code(block: CodeBlock) -> str:
+    lines = block.code.split("\n")
     shown = "\n".join(lines[:LINES])[:CHARACTERS]
-    if len(shown) == len(hit.code):
+    if len(shown) == len(block.code):
         return shown
-    return f"{shown}\n[... cut: read the lines up to {hit.block.last} ...]"
+    return f"{shown}\n[... cut: read the lines up to {block.last} ...]"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from handiwork.errors import SandboxError
+from handiwork.paths import private_dirs
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.users import sandbox_ids
-from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.patch import unified_diff
 from handiwork.workspace.session_files import SessionFiles
 from handiwork.workspace.snapshots.object_store import remove_tree

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from handiwork.events.base import Model
 from handiwork.events.code_memory import CodeEpisode
-from handiwork.paths import locked
+from handiwork.paths import locked, private_dirs, write_private
 
 EPISODES, RECALLED, DOCSTRINGS, LARGEST = 100, 3, 1_000, 16_000_000
 """Tasks that are remembered of a codebase, those that are recalled for a new one, docstrings, and bytes of a file."""
@@ -91,13 +91,9 @@ class CodeMemory:
         return _Remembered(root=self._root)
 
     def _change(self, change: Callable[[_Remembered], _Remembered]) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_dirs(self._folder)
         with locked(self._folder / "lock", flags=os.O_RDWR | os.O_CREAT):
-            changed = change(self._load())
-            new = self._file.with_suffix(".new")
-            new.touch(mode=0o600)
-            new.write_text(changed.model_dump_json())
-            new.replace(self._file)
+            write_private(self._file, change(self._load()).model_dump_json())
 
 
 def _words(text: str) -> set[str]:

@@ -19,6 +19,7 @@ from handiwork.log.store import Store
 from handiwork.paths import locked
 from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.layout import UNLISTED, session_dir, snapshots_alone
+from handiwork.tasks import run_to_end
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.temp_dir import remove_abandoned
 from handiwork.workspace.in_place import recover
@@ -143,11 +144,7 @@ async def collect(
             forks |= {_origin(folder, records)} - {""}
     loop = asyncio.get_running_loop()
     sweep = loop.run_in_executor(_SWEEPER, _sweep, snapshot_store(data), sessions, forks, budget, min_age)
-    try:
-        return await asyncio.shield(sweep)
-    except asyncio.CancelledError:
-        await asyncio.wait([sweep])  # the caller's lock must last as long as the sweep
-        raise
+    return await run_to_end(sweep)  # the lock of a cancelled caller must last as long as the sweep
 
 
 def _origin(folder: Path, snapshots: list[SnapshotEvent]) -> str:

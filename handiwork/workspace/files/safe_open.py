@@ -277,6 +277,15 @@ def entries_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
     return results
 
 
+def entries_beneath(directory: int, path: str) -> list[tuple[str, os.stat_result]]:
+    """Return name and status of each entry of a directory like ``open_folder``. Raises OSError."""
+    descriptor = open_folder(directory, path)
+    try:
+        return entries_of(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _is_closed(status: os.stat_result) -> bool:
     """Return whether the mode of a directory that we own keeps us from listing it or searching it."""
     return os.geteuid() != 0 and status.st_uid == os.geteuid() and status.st_mode & 0o500 != 0o500

@@ -7,7 +7,7 @@ the user's own always counts. And the rules of a ``.gitignore`` that a sparse ch
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from handiwork.workspace.git.patterns import Patterns
@@ -52,7 +52,7 @@ class IgnoreRules:
         """Return the rules in a subdirectory that is not a repository, without its ``.gitignore``."""
         path = self._below(name)
         ignored = self.ignored or self._excludes(name, path, is_directory=True)
-        return IgnoreRules(self.repository, self.ignore_case, path, self.patterns, ignored)
+        return replace(self, path=path, ignored=ignored)
 
     def with_own_file(self) -> IgnoreRules:
         """Return these rules plus the directory's ``.gitignore``. Raises WorkspaceError."""
@@ -70,7 +70,7 @@ class IgnoreRules:
             return self
         base = len(self.path) + 1 if self.path else 0
         entry = base, Patterns.parse(data, ignore_case=self.ignore_case)
-        return IgnoreRules(self.repository, self.ignore_case, self.path, (entry, *self.patterns), self.ignored)
+        return replace(self, patterns=(entry, *self.patterns))
 
     def ignores(self, name: str, *, is_directory: bool) -> bool:
         """Return whether git ignores ``name`` and tracks neither it nor any path in it. Raises WorkspaceError."""

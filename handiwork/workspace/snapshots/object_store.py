@@ -20,9 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.paths import locked
+from handiwork.paths import locked, private_dirs
 from handiwork.workspace.files.copy import NoRoomError, Room, copy_data, is_sparse, write_at
-from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.snapshots.tree import Tree, TreeNode, fill
 
 GRACE = 3600.0

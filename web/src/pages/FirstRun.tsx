@@ -6,6 +6,7 @@ import { Link } from "../components/Link";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
+import { isProvider, prefixOf } from "../models/service";
 import { go, sessionPath } from "../router";
 import "../styles/models.css";
 import { count, duration } from "../wording/format";
@@ -44,12 +45,12 @@ interface ModelCardProps {
 }
 
 function ModelCard({ models, current, onChosen }: ModelCardProps) {
-  const providers = models.filter(({ name }) => name.endsWith(":NAME"));
+  const providers = models.filter(isProvider);
   const locals = models.filter(({ name }) => name.startsWith("local:"));
   const [choice, setChoice] = useState<Choice>({
     kind: "local",
     local: locals.find(({ name }) => name === current)?.name ?? locals[0]?.name ?? "",
-    provider: providers[0]?.name.split(":")[0] ?? "",
+    provider: providers[0] ? prefixOf(providers[0]) : "",
     name: "",
     key: "",
     keep: false,

@@ -146,7 +146,7 @@ function useFollowedList(listener: (message: Message) => void): boolean {
     let timer: ReturnType<typeof setTimeout>;
     let closed = false;
     const open = () => {
-      socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/api/follow`);
+      socket = new WebSocket(api.listUrl());
       socket.onmessage = (message) => current.current(JSON.parse(String(message.data)) as Message);
       socket.onopen = () => setConnected(true);
       socket.onclose = () => {

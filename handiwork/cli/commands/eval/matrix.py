@@ -20,7 +20,8 @@ from handiwork.evals.benchmark import DataError
 from handiwork.evals.registry import BenchmarkNotFoundError
 from handiwork.evals.reporting import matrix as matrix_reports
 from handiwork.evals.reporting import report as reports
-from handiwork.evals.reporting.matrix import MeasuredCell
+from handiwork.evals.reporting.matrix import MatrixSummary, MeasuredCell
+from handiwork.evals.reporting.report import ReportContent
 from handiwork.evals.running import matrix as matrices
 from handiwork.evals.running.arms import EMPTY, ORACLE, has_references
 from handiwork.evals.running.matrix import Matrix, MatrixCell
@@ -84,6 +85,7 @@ def _execute(out: Path, matrix: Matrix, cost: float | None, workers: int, as_jso
         cell_code = commands.execute(folder, run_plan, caps, execution)
         if Results(folder).by_key:
             reports.write(folder, *commands.summary_of(folder))
+            _write(out, matrix)  # a matrix takes hours, and may be killed before its end
         if cell_code is not Exit.FINISHED:
             code = cell_code
         if cell_code in (Exit.LIMIT, Exit.INTERRUPTED):
@@ -96,16 +98,24 @@ def _execute(out: Path, matrix: Matrix, cost: float | None, workers: int, as_jso
 
 def _report(out: Path, matrix: Matrix, as_json: bool) -> None:
     """Write the report of the cells that have results, and print it."""
-    measured = [cell for cell in matrix.cells if Results(out / cell.folder).by_key]
-    cells = [MeasuredCell(cell, *commands.summary_of(out / cell.folder)) for cell in measured]
-    if all(cell.is_arm for cell in measured):
+    written = _write(out, matrix)
+    if written is None:
         return
-    summary = matrix_reports.summarise(cells)
-    content, page = matrix_reports.write(out, cells, summary)
+    summary, content, page = written
     if as_json:
         print(summary.model_dump_json())  # noqa: T201
     else:
         commands.show(content.title, content.tables, page)
+
+
+def _write(out: Path, matrix: Matrix) -> tuple[MatrixSummary, ReportContent, Path] | None:
+    """Write the report of the cells that have results; return its summary, content and page, None if only arms have."""
+    begun = [cell for cell in matrix.cells if Results(out / cell.folder).by_key]
+    if all(cell.is_arm for cell in begun):
+        return None
+    cells = [MeasuredCell(cell, *commands.summary_of(out / cell.folder)) for cell in begun]
+    summary = matrix_reports.summarise(cells, [cell for cell in matrix.cells if cell not in begun])
+    return summary, *matrix_reports.write(out, cells, summary)
 
 
 def _cells(request: MatrixRequest, flags: Mapping[str, Any]) -> list[MatrixCell]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from handiwork.agents.history import is_from_user
 from handiwork.agents.state import State
 from handiwork.evals.benchmark import Instance
-from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.describe import describe
 
@@ -70,7 +70,7 @@ def _steps(state: State) -> Iterator[str]:
     """Yield the steps of the conversation after the task, each with its observation."""
     started = False
     for action, observation in state.history:
-        if isinstance(action, MessageAction) and action.source == "user":
+        if is_from_user(action):
             if started:
                 yield f"Observation:\n{_cut(action.content)}"
             started = True

@@ -82,7 +82,7 @@ class Window:
 
     async def open_tab(self) -> None:
         """Open a blank tab and show it."""
-        self._show(await self.context.new_page())
+        self._active = await self.context.new_page()
 
     async def replace_tab(self) -> Page:
         """Open a blank tab in place of the current one, and return its page."""
@@ -102,7 +102,7 @@ class Window:
 
     async def show_tab(self, index: int) -> None:
         """Make another tab the current one."""
-        self._show(self.pages[index])
+        self._active = self.pages[index]
         await self.pages[index].bring_to_front()
 
     async def do(self, action: Coroutine[Any, Any, None]) -> bool:
@@ -181,9 +181,6 @@ class Window:
         if self._saving:
             await asyncio.wait(self._saving, timeout=_DOWNLOAD_TIMEOUT)
         return quiet.result()
-
-    def _show(self, page: Page) -> None:
-        self._active = page
 
     def _on_page(self, page: Page) -> None:
         if self._in_background:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import heapq
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ _MAX_WIDTH = 200
 _MAX_SHOWN = 12
 _MAX_PLACES = 20
 _SIMILAR = 0.5
+_WORDLESS = re.compile(rb"[^\w\x80-\xff]*")
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -68,6 +70,27 @@ def deleted_lines(before: bytes, after: bytes) -> tuple[list[bytes], int]:
         else:
             deleted.append(line)
     return deleted, len(lines)
+
+
+def deleted_passages(before: bytes, after: bytes) -> list[bytes]:
+    """Return the deleted lines that have words, with the lines without words that belong to them.
+
+    ``after`` may have a line like "}" or the end of a comment elsewhere, so that it does not count as deleted; without
+    it, the passage would be broken code.
+    """
+    remaining = Counter(_lines(after))
+    shown: list[bytes] = []
+    opening, inside = b"", False
+    for line in _lines(before):
+        remaining[line] -= 1
+        is_wordless = bool(_WORDLESS.fullmatch(line))
+        opens = is_wordless and line.lstrip().startswith(b"/*")
+        if not is_wordless:
+            inside = remaining[line] < 0
+        if inside and not opens:
+            shown += [*filter(None, [opening]), line]
+        opening = line if opens else b""
+    return shown or deleted_lines(before, after)[0]
 
 
 def _is_utf8(data: bytes) -> bool:

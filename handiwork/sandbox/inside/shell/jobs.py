@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ..children import Children, give_way
+from ..children import Children, give_way, signal_session
 from ..errors import ActionError
 from ..output import Keep, Output, Spools, Text, write_all
 from .bash_code import command_text, job_code
-from .input_probe import processes
 from .shell import Shell
 from .terminal import ALL_SIGNALS, find_bash, memory
 
@@ -159,12 +158,7 @@ class Job:
 
     def signal(self, number: int) -> bool:
         """Send a signal to all its processes, even suspended ones; return False if none is left."""
-        pids = [pid for pid, fields in processes() if int(fields[3]) == self.pid]
-        for pid in pids:
-            for each in (number, signal.SIGCONT):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, each)
-        return bool(pids)
+        return signal_session(self.pid, number, signal.SIGCONT)
 
     def close(self) -> None:
         """Kill all its processes and release its resources."""

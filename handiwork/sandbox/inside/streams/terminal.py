@@ -12,8 +12,7 @@ import termios
 from collections.abc import Mapping
 
 from ..actions import Json, RequestError
-from ..children import Children, give_way
-from ..shell.input_probe import processes
+from ..children import Children, give_way, signal_session
 from ..shell.terminal import ALL_SIGNALS, find_bash
 from .streams import SendBytes
 
@@ -108,10 +107,7 @@ class UserTerminal:
         if self._closed:
             return
         self._closed = True
-        for pid, fields in processes():
-            if int(fields[3]) == self._pid:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+        signal_session(self._pid, signal.SIGKILL)
         if not self._exited.is_set():
             self._on_exit()
         self._loop.remove_reader(self._master)

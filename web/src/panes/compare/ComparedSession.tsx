@@ -6,6 +6,7 @@ import { sessionPath } from "../../router";
 import type { SessionView } from "../../../generated/types";
 import { DiffView } from "../changes/DiffView";
 import { Empty } from "../common/Empty";
+import { promptTokens } from "../cost/totals";
 import { Problem } from "../../components/Problem";
 import { count, duration, money, plural } from "../../wording/format";
 import { useLoaded } from "../../components/useLoaded";
@@ -46,7 +47,6 @@ export function ComparedSession({
 }
 
 function Summary({ info, name }: { info: SessionView; name: string }) {
-  const { input, cache_read, cache_write, output } = info.usage;
   return (
     <header className="compare-summary">
       <h2>
@@ -54,7 +54,7 @@ function Summary({ info, name }: { info: SessionView; name: string }) {
       </h2>
       <p className="faint">
         {info.title}, {modelName(info.model)}, {plural(info.iterations, "step")}, {duration(info.time)},{" "}
-        {count(input + cache_read + cache_write + output)} tokens, {money(info.cost.usd)}
+        {count(promptTokens(info.usage) + info.usage.output)} tokens, {money(info.cost.usd)}
       </p>
     </header>
   );

@@ -6,6 +6,7 @@ import { money, plural } from "../../wording/format";
 import { noticeOf } from "../../wording/notices";
 import { stateName } from "../../wording/state";
 import { capital, firstLine, outputsText, words } from "../../wording/text";
+import { promptTokens } from "../cost/totals";
 
 interface EventLine {
   /** An action's verb, or the type of another event in words. */
@@ -52,9 +53,8 @@ function textOf(event: EventRecord): string {
   if (isObservation(event)) return [endingOf(event)?.text, resultText(event)].filter(Boolean).join(": ");
   if (event.type === "SnapshotEvent") return `${plural(event.changed, "path")} changed`;
   if (event.type !== "CompletionEvent") return "";
-  const { input, cache_read, cache_write, output } = event.usage;
   const cost = event.cost === null ? "" : `, ${money(event.cost)}`;
-  return `${input + cache_read + cache_write} tokens in, ${output} out${cost}`;
+  return `${promptTokens(event.usage)} tokens in, ${event.usage.output} out${cost}`;
 }
 
 function resultText(event: ObservationRecord): string {

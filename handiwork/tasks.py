@@ -1,10 +1,12 @@
-"""Runs the directions of a connection together."""
+"""Runs asynchronous work together, or to its end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Awaitable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 async def run_until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
@@ -18,3 +20,13 @@ async def run_until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def run_to_end(work: Awaitable[T]) -> T:
+    """Run work that must not stop half-way; a cancelled caller waits for its end."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
