@@ -112,7 +112,7 @@ def _text(sizes: dict[str, int], files: dict[str, str]) -> str:
     names = [f"{path} ({_lines(files.get(path))}{sizes[path]} bytes)" for path in paths[:LISTED]]
     if len(paths) > LISTED:
         names.append(f"and {len(paths) - LISTED} more files")
-    texts = [f"{path}:\n```\n{text.rstrip()}\n```" for path, text in files.items()]
+    texts = [f"{path}:\n```\n" + text.removesuffix("\n") + "\n```" for path, text in files.items()]
     return "\n\n".join(["Files:\n" + "\n".join(names), *texts])
 
 

@@ -33,7 +33,7 @@ async def test_a_write_tells_of_the_first_error(client: Client) -> None:
             "line 2: IndentationError: expected an indented block after 'if' statement on line 1",
         ),
         ("d.js", "function f() {\n  return (1;\n}\n", "line 2: ')' is missing"),
-        ("e.json", '{"a": 1\n "b": 2}', "line 2: Expecting ',' delimiter"),
+        ("e.json", '{"a": 1\n "b": 2}', """line 2: Expecting ',' delimiter, not '"b": 2}'"""),
         ("l.toml", "a = 1\nb = [1, 2\n", "line 2: Unclosed array"),
         ("m.toml", "[a]\nb 1\n", "line 2: Expected '=' after a key in a key/value pair"),
         ("f.sh", "if true; then\n  echo\n", "line 3: syntax error: unexpected end of file"),

@@ -290,7 +290,8 @@ class Actions:
         absolute = self._absolute(path)
         folder = os.path.relpath(os.path.realpath(self._shell.directory), os.path.realpath(self._shell.workspace))
         if not os.path.isabs(path) and folder != "." and any(part.startswith(".") for part in folder.split("/")):
-            raise ActionError("not_named", f"The shell is in {self._shell.directory}: name the file {absolute}.")
+            here, usual = self._shell.directory, os.path.join(self._shell.workspace, path)
+            raise ActionError("not_named", f"The shell is in {here}: write {usual} or, if you mean that, {absolute}.")
         return absolute
 
     def _absolute(self, path: str) -> str:

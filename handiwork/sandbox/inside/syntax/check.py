@@ -333,8 +333,10 @@ def _json_problems(source: bytes) -> list[SyntaxProblem]:
         # The grammar allows comments, which files of some tools have.
         if parser_of("json") is not None and not tree_problems("json", source):
             return []
-        line = getattr(error, "lineno", 0)
-        return [SyntaxProblem(line, getattr(error, "msg", str(error)))]
+        if not isinstance(error, json.JSONDecodeError):
+            return [SyntaxProblem(0, str(error))]
+        found = error.doc[error.pos :].partition("\n")[0].strip()[:_SHOWN]
+        return [SyntaxProblem(error.lineno, f"{error.msg}, not {found!r}" if found else error.msg)]
     return []
 
 
