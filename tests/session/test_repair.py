@@ -49,6 +49,7 @@ async def test_a_wrong_function_is_repaired_by_the_candidate_that_passes(worksho
         code("def area(a, b):\n    return a * b"),
         code("def half(x):\n    return x"),
         line("return a + b", "return b"),
+        code("def half(x):\n    return 1"),
     ]
     state = await workshop.repair(f"`{PYTHON}` fails.", *replies)
     assert state.agent_state == "finished", state.last_error or state.outputs
@@ -56,8 +57,16 @@ async def test_a_wrong_function_is_repaired_by_the_candidate_that_passes(worksho
     assert f"`{PYTHON}` succeeds now" in str(state.outputs["message"])
     assert "write area in area.py anew" in str(state.outputs["message"])
     assert state.outputs["files"] == f"\narea.py:\n```\n{multiplied(AREA['area.py']).rstrip()}\n```"
-    (fork,) = [o for _, o in state.history if isinstance(o, ForkObservation)]
-    assert [child.outputs["exit_code"] for child in fork.outcomes] == [1, 0, 1, 1]
+    forks = [o for _, o in state.history if isinstance(o, ForkObservation)]
+    assert [[child.outputs["exit_code"] for child in fork.outcomes] for fork in forks] == [[1], [0, 1, 1, 1]]
+
+
+async def test_a_first_candidate_that_passes_is_the_only_one_that_the_model_is_asked_for(workshop: Workshop) -> None:
+    workshop.write(AREA)
+    state = await workshop.repair(f"`{PYTHON}` fails.", code("def area(a, b):\n    return a * b"))
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"area.py": multiplied(AREA["area.py"])}
+    assert len(workshop.llm.requests) == 1
 
 
 async def test_a_check_that_passes_is_left_alone(workshop: Workshop) -> None:
@@ -82,6 +91,7 @@ async def test_a_bug_two_files_deep_is_found_by_the_imports(workshop: Workshop) 
         *["I do not know."] * 2,
         code("def tax(price):\n    return price // 10"),
         line("return price + tax(price)", "return 0"),
+        code("def tax(price):\n    return 1"),
     ]
     state = await workshop.repair("total() gives too little.", *replies)
     assert state.agent_state == "finished", state.last_error or state.outputs
@@ -95,13 +105,7 @@ async def test_a_missing_function_is_added(workshop: Workshop) -> None:
     }
     workshop.write(files)
     added = code("import math\n\n\ndef root(x):\n    return math.isqrt(x)")
-    state = await workshop.repair(
-        f"`{PYTHON}` fails.",
-        added,
-        code("def area(a, b):\n    return 1"),
-        code("def area(a, b):\n    return 2"),
-        line("return a * b", "return 3"),
-    )
+    state = await workshop.repair(f"`{PYTHON}` fails.", added)
     assert state.agent_state == "finished", state.last_error or state.outputs
     head, tail = files["area.py"].split("\n\n\nif")
     expected = f"import math\n{head}\n\n\ndef root(x):\n    return math.isqrt(x)\n\n\nif{tail}"
@@ -123,7 +127,8 @@ async def test_two_files_are_repaired_in_one_candidate(workshop: Workshop) -> No
         "test_ends.py\n```\ndef test_ends():\n    pass\n```\n"
     )
     replies = [code("def last(items):\n    return 1"), code("def last(items):\n    return 2"), together]
-    state = await workshop.repair(f"`{PYTHON}` fails.", *replies, code("def first(items):\n    return 3"))
+    others = [code("def first(items):\n    return 3"), line("return items[0]", "return 4")]
+    state = await workshop.repair(f"`{PYTHON}` fails.", *replies, *others)
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert workshop.changed() == {
         "first.py": files["first.py"].replace("1", "0"),
@@ -142,8 +147,10 @@ async def test_a_shell_script_is_repaired_and_keeps_its_mode(workshop: Workshop)
         code('shout() {\n    echo "$1"\n}'),
         code('shout() {\n    echo "$1" | tr a-z A-Z\n}'),
         line("echo $1 | tr A-Z a-z", "false"),
+        code("shout() {\n    true\n}"),
+        code("shout() {\n    false\n}"),
     ]
-    state = await workshop.repair("The tests fail.", *replies, code("shout() {\n    true\n}"))
+    state = await workshop.repair("The tests fail.", *replies)
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert workshop.changed() == {"lib.sh": 'shout() {\n    echo "$1" | tr a-z A-Z\n}\n'}
 
@@ -157,7 +164,7 @@ async def test_a_function_that_a_javascript_module_lacks_comes_with_the_whole_fi
     workshop.write(files)
     root = "function root(x) {\n  return Math.sqrt(x);\n}"
     whole = f"function area(a, b) {{\n  return a * b;\n}}\n\n{root}\n\nmodule.exports = {{ area, root }};"
-    replies = [code(root), *["I do not know."] * 9, code(whole)]
+    replies = [code(root), *["I do not know."] * 9, code(whole), *["I do not know."] * 3]
     state = await workshop.repair("`node area.test.js` fails.", *replies)
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert workshop.changed() == {"area.js": f"{whole}\n"}
@@ -165,8 +172,7 @@ async def test_a_function_that_a_javascript_module_lacks_comes_with_the_whole_fi
 
 async def test_the_projects_own_runner_is_the_check(workshop: Workshop) -> None:
     workshop.write({**AREA, "Makefile": f"build:\n\ttrue\n\ntest: build\n\t@{PYTHON}\n"})
-    replies = [code("def area(a, b):\n    return a * b"), *[code("def area(a, b):\n    return 0")] * 20]
-    state = await workshop.repair("Something is wrong.", *replies)
+    state = await workshop.repair("Something is wrong.", code("def area(a, b):\n    return a * b"))
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert "`make test` succeeds now" in str(state.outputs["message"])
 
@@ -185,11 +191,14 @@ async def test_what_cannot_be_repaired_is_as_it_was_and_the_rejection_says_so(
 ) -> None:
     files = {"area.py": AREA["area.py"].replace("\n", "\r\n"), "test_area.py": AREA["test_area.py"]}
     workshop.write(files)
-    wrong = [code(f"def area(a, b):\n    return {number}") for number in range(4)]
-    state = await workshop.delegate(*wrong, in_place=in_place, check=PYTHON, rounds=1, candidates=2)
+    wrong = [
+        *(code(f"def area(a, b):\n    return {number}") for number in range(2)),
+        code("def half(x):\n    return x"),
+    ]
+    state = await workshop.delegate(*wrong, in_place=in_place, check=PYTHON, rounds=2, candidates=2)
     reason = str(state.outputs["reason"])
     assert state.outputs["outcome"] == "rejected"
-    assert reason.startswith(f"`{PYTHON}` still fails (exit code 1, 1 failed) after 2 candidates")
+    assert reason.startswith(f"`{PYTHON}` still fails (exit code 1, 1 failed) after 3 candidates")
     assert "Nothing was kept: all files are as they were." in reason
     if in_place:
         assert {path: (workshop.project / path).read_bytes().decode() for path in files} == files
@@ -207,12 +216,13 @@ async def test_what_helps_is_kept_and_the_next_round_goes_on_from_it(workshop: W
         ),
     }
     workshop.write(files)
-    first_round = [code("def last(items):\n    return None"), code("def last(items):\n    return items[-1]")]
-    second_round = [code("def first(items):\n    return 1"), code("def first(items):\n    return 2")]
-    replies = [*first_round, *second_round]
-    state = await workshop.delegate(*replies, in_place=in_place, check=PYTHON, rounds=2, candidates=2)
+    first_round = [code("def last(items):\n    return None")]
+    second_round = [code("def last(items):\n    return items[-1]"), code("def first(items):\n    return 3")]
+    third_round = [code("def first(items):\n    return 1"), code("def first(items):\n    return 2")]
+    replies = [*first_round, *second_round, *third_round]
+    state = await workshop.delegate(*replies, in_place=in_place, check=PYTHON, rounds=3, candidates=2)
     reason = str(state.outputs["reason"])
-    assert "still fails (exit code 1, 1 failed) after 4 candidates" in reason
+    assert "still fails (exit code 1, 1 failed) after 5 candidates" in reason
     assert "Changed ends.py: write last in ends.py anew (then: exit code 1, 1 failed)." in reason
     repaired = files["ends.py"].replace("items[0]", "items[-1]")
     assert (
@@ -227,7 +237,8 @@ async def test_a_file_that_cannot_be_edited_ends_in_a_rejection(workshop: Worksh
     workshop.write(AREA)
     (workshop.project / "area.py").chmod(0o444)
     right = [code("def area(a, b):\n    return a * b"), code("def area(a, b):\n    return b * a")]
-    state = await workshop.delegate(*right, in_place=in_place, check=PYTHON, rounds=1, candidates=2)
+    other = code("def half(x):\n    return x")
+    state = await workshop.delegate(*right, other, in_place=in_place, check=PYTHON, rounds=2, candidates=2)
     assert state.outputs["outcome"] == "rejected", state.outputs
     assert "Nothing was kept" in str(state.outputs["reason"])
     assert (workshop.project / "area.py").read_text() == AREA["area.py"]
@@ -281,15 +292,17 @@ async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(
 ) -> None:
     workshop.write(AREA)
     replies = [
+        code("def area(a, b):\n    return b"),
         code("import time\n\n\ndef area(a, b):\n    time.sleep(2)\n    return a"),
-        code("def area(a, b):\n    return a * b"),
         code("def half(x):\n    return x"),
-        line("return a + b", "return b"),
+        line("return a + b", "return a * b"),
+        code("def half(x):\n    return 1"),
     ]
     session = await workshop.open(*replies, in_place=in_place)
     running = asyncio.create_task(session.run(f"`{PYTHON}` fails."))
-    await workshop.until(FileEditAction, child=not in_place)
-    checks = 3 if in_place else 1  # the list of files, the first check, and the candidate's
+    edits = 3 if in_place else 2  # the first candidate's, with in_place back again, and the second's
+    await workshop.until(FileEditAction, child=not in_place, times=edits)
+    checks = 4 if in_place else 2  # with in_place the list of files and the first check; the two candidates'
     await workshop.until(CmdRunAction, child=not in_place, times=checks)
     if how == "paused":
         log = await workshop.store.log(session.id)

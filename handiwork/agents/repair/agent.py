@@ -38,7 +38,8 @@ NO_CHECK = (
 class RepairInputs(TaskInputs):
     """A delegate's inputs: ``check`` is the command that must succeed; if it is empty, the agent looks for one.
 
-    There are at most ``rounds`` of ``candidates``, the first at temperature 0, later ones up to ``temperature``.
+    There are at most ``rounds``, the first of one candidate, the others of ``candidates``. The first candidates are
+    asked for at temperature 0, later ones up to ``temperature``.
     """
 
     check: str = ""
@@ -125,13 +126,15 @@ class RepairAgent(Agent):
     ) -> list[Candidate]:
         """Return a round's candidates; each pass over the menu has a higher temperature.
 
-        A candidate that the model returns twice ends the round: its validation comes before further model calls.
+        The first round is one candidate, which often is right, and a candidate that the model returns twice ends a
+        round: a validation takes less time than the model calls that it may save.
         """
+        most = inputs.candidates if now.rounds else 1
         asks = menu(places, project.editable)
         known = [candidate for one in now.rounds for candidate in one.candidates]
         found: list[Candidate] = []
-        for number in range(now.asked, now.asked + max(inputs.candidates, len(asks)) * bool(asks)):
-            if len(found) == inputs.candidates:
+        for number in range(now.asked, now.asked + max(most, len(asks)) * bool(asks)):
+            if len(found) == most:
                 break
             series = number // len(asks)
             warmth = [_temperature(series + retry, inputs.temperature) for retry in range(RETRIES + 1)]

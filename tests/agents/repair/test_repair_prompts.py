@@ -45,23 +45,35 @@ async def step(state: State, *replies: str) -> tuple[Step, ScriptedLLM]:
     return await RepairAgent(llm).step(state), llm
 
 
+def validated(first: Step, output: str = "1 failed") -> list[Event]:
+    """The first round as the log has it once its only candidate has failed, with this output of the check."""
+    assert isinstance(first, ForkAction)
+    assert len(first.children) == 1
+    failed = ChildOutcome(agent="a", outcome="rejected", outputs={"exit_code": 1, "output": output})
+    return [first, ForkObservation(outcomes=(failed,))]
+
+
 async def test_a_round_asks_for_each_candidate_in_a_conversation_of_its_own() -> None:
     replies = [
         "```python\ndef tiles(a, b):\n    return a * b * 4\n```",
         "```python\ndef tiles(a, b):\n    return 24\n```",
         "```python\ndef area(a, b):\n    return a * b * 1\n```",
         "lib/area.py\n```python\ndef area(a, b):\n    return a * b\n```",
+        '{"line": "return area(a, b) * 4", "new": "return 25"}',
     ]
-    action, llm = await step(failing(), *replies)
+    first, alone = await step(failing(), replies[0])
+    action, llm = await step(failing(*validated(first)), *replies[1:])
+    assert isinstance(first, ForkAction)
     assert isinstance(action, ForkAction)
-    assert [inputs["task"] for _, inputs in action.children] == [
+    assert [inputs["task"] for _, inputs in (*first.children, *action.children)] == [
         "rewrite tiles in lib/tiles.py",
         "write tiles in lib/tiles.py anew",
         "rewrite area in lib/area.py",
         "repair lib/tiles.py, lib/area.py together",
+        "replace a line of tiles in lib/tiles.py: return area(a, b) * 4",
     ]
     assert all(inputs["check"] == CHECK for _, inputs in action.children)
-    check_golden("repair", "\n".join(shown(request) for request in llm.requests))
+    check_golden("repair", "\n".join(shown(request) for request in (*alone.requests, *llm.requests)))
 
 
 def tiles(body: str) -> str:
@@ -69,41 +81,41 @@ def tiles(body: str) -> str:
 
 
 async def test_a_reply_that_is_of_no_use_is_asked_for_again() -> None:
-    replies = ["I cannot.", tiles("area(a, b) * 4"), tiles("0"), tiles("1"), *["no"] * 30]
+    replies = ["I cannot.", tiles("area(a, b) * 4"), tiles("0")]
     action, llm = await step(failing(), *replies)
     assert isinstance(action, ForkAction)
-    assert ["return 0" in str(action.children[0][1]["edits"]), len(action.children)] == [True, 2]
-    assert len({shown(request) for request in llm.requests[:3]}) == 1
+    assert ["return 0" in str(action.children[0][1]["edits"]), len(action.children)] == [True, 1]
+    assert len(llm.requests) == 3
+    assert len({shown(request) for request in llm.requests}) == 1
 
 
 async def test_a_candidate_given_twice_is_validated_before_more_are_asked_for() -> None:
-    action, llm = await step(failing(), tiles("0"), tiles("0").replace("    return", "    # As before.\n    return"))
-    assert isinstance(action, ForkAction)
-    assert (len(action.children), len(llm.requests)) == (1, 2)
-    failed = ChildOutcome(agent="a", outcome="rejected", outputs={"exit_code": 1, "output": "1 failed"})
-    state = failing(action, ForkObservation(outcomes=(failed,)))
+    first, _ = await step(failing(), tiles("0"))
+    again = tiles("1").replace("    return", "    # As before.\n    return")
     area = "```\ndef area(a, b):\n    return 2\n```"
-    following, llm = await step(state, tiles("0"), tiles("1"), area, f"lib/tiles.py\n{tiles('1')}")
+    following, llm = await step(failing(*validated(first)), tiles("0"), tiles("1"), area, f"lib/tiles.py\n{again}")
     assert isinstance(following, ForkAction)
     assert [inputs["number"] for _, inputs in following.children] == [1, 2]
+    assert len(llm.requests) == 4
     assert "..." in shown(llm.requests[0])
 
 
 async def test_a_missing_function_and_a_whole_file_are_asked_for() -> None:
     trace = "ImportError: cannot import name 'tiles' from 'lib.area' (lib/area.py)\n1 error\n"
     files = {"lib/area.py": CODE, "tests/test_tiles.py": TESTS.replace("lib.tiles", "lib.area")}
-    state = state_of(
+    events = [
         task(f"`{CHECK}` fails."),
         *ran(LIST, "lib/area.py\ntests/test_tiles.py\n", 0),
         *ran(CHECK, trace, 1),
         *(event for path, text in files.items() for event in file_read(path, text)),
-    )
-    action, llm = await step(state, "```\ndef tiles(a, b):\n    return a * b * 4\n```", *["no"] * 30)
+    ]
+    action, first = await step(state_of(*events), "```\ndef tiles(a, b):\n    return a * b * 4\n```")
+    _, llm = await step(state_of(*events, *validated(action, trace)), *["no"] * 30)
     assert isinstance(action, ForkAction)
     assert action.children[0][1]["task"] == "add tiles in lib/area.py"
+    check_golden("repair_add", shown(first.requests[0]))
     prompts = list(dict.fromkeys(shown(request) for request in llm.requests))
-    check_golden("repair_add", prompts[0])
-    check_golden("repair_file", prompts[-1])
+    check_golden("repair_file", next(prompt for prompt in prompts if "whole file" in prompt))
     check_golden("repair_line", next(prompt for prompt in prompts if "One line" in prompt))
 
 
@@ -175,15 +187,16 @@ async def test_the_model_chooses_among_many_functions() -> None:
     check_golden("repair_places", shown(llm.requests[0]))
     chosen = {"places": [{"act": "delete", "path": "many.py", "name": "f3"}, {"act": "add", "path": "x", "name": "y"}]}
     events = [reply(json.dumps(chosen)), action]
-    answered = state_of(
+    answered = [
         task(f"`{CHECK}` fails."),
         *ran(LIST, "many.py\ntests/test_many.py\n", 0),
         *ran(CHECK, "1 failed\n", 1),
         *file_read("tests/test_many.py", "from many import f0\n"),
         *file_read("many.py", many),
         *events,
-    )
-    action, llm = await step(answered, "```\ndef f0(x):\n    return 0\n```", *["no"] * 30)
+    ]
+    first, _ = await step(state_of(*answered), "```\ndef f0(x):\n    return 0\n```")
+    action, _ = await step(state_of(*answered, *validated(first)), *["no"] * 30)
     assert isinstance(action, ForkAction)
     deleted = next(inputs for _, inputs in action.children if inputs["task"] == "delete f3 in many.py")
     assert "def f3" in str(deleted["edits"])
