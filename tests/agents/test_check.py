@@ -8,6 +8,7 @@ from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.check import check_of
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, CmdRunAction, FileWriteAction
+from handiwork.events.base import Observation
 from handiwork.events.observation import CmdOutputObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
@@ -242,6 +243,10 @@ async def test_no_path_helps_where_a_package_cannot_be_executed() -> None:
             "no file in.csv.",
         ),
         ("python3 list.py in.csv", "FileNotFoundError: [Errno 2] No such file or directory: 'out/x'", 1, ""),
+        ("gcc -o a a.c", "a.c:1:10: fatal error: foo.h: No such file or directory", 1, ""),
+        ("node list.js in.json", "Error: ENOENT: no such file or directory, open 'in.json'", 1, "no file in.json."),
+        ("cat in.csv", "cat: in.csv: No such file or directory", 1, "no file in.csv."),
+        ("make", "fatal: not a git repository (or any of the parent directories): .git\nmake: *** Error 1", 2, ""),
         ("python3 a.py", "", 0, "It printed nothing."),
         ("python3 b.py", "", 0, ""),
     ],
@@ -257,6 +262,17 @@ async def test_the_model_is_told_what_an_outcome_means(command: str, output: str
     assert told in said
     facts = ("go on without git", "There is no file", "It printed nothing", "It is not installed")
     assert any(fact in said for fact in facts) is bool(told)
+
+
+async def test_a_silent_run_of_assertions_is_a_success() -> None:
+    state = project("all:\n\ttrue")
+    write = FileWriteAction(path="test_a.py", content="from a import one\n\nassert one() == 1\n")
+    for event in (write, FileWriteObservation(path="test_a.py"), *ran("python3 test_a.py", "", 0)):
+        cause = state.last_id if isinstance(event, Observation) else None
+        state.apply(event.with_fields(id=state.last_id + 1, cause=cause))
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    assert "It printed nothing" not in str(llm.requests[0])
 
 
 async def test_the_task_may_end_after_a_commit_outside_of_a_repository() -> None:

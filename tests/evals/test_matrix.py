@@ -117,6 +117,18 @@ async def test_a_report_in_between_names_the_cells_that_are_missing_and_changes_
     assert "CodeActAgent: The run was resumed after a change of Handiwork's code" in text
 
 
+async def test_a_run_that_has_no_result_yet_is_one_of_the_code_that_resumes_it(tmp_path: Path) -> None:
+    data, out = sums(tmp_path / "data", "a"), tmp_path / "out"
+    out.mkdir()
+    one = cell(data, "CodeActAgent", script(tmp_path / "right", finish("4")))
+    of = Matrix(cells=(one,), trials=1)
+    now = (await matrix.planned(out, of, one, no_status)).manifest
+    manifest.write(out / one.folder, now.model_copy(update={"code": "0" * 64}))
+    resumed = (await matrix.planned(out, of, one, no_status)).manifest
+    assert (resumed.code, resumed.changed) == (now.code, ())
+    assert manifest.read(out / one.folder) == resumed
+
+
 async def test_an_agent_does_not_run_on_fewer_instances_than_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

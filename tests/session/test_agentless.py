@@ -177,7 +177,8 @@ TIMED = ["lib/area.py", "function: area", "function: area", LOOPS, RIGHT, SAME, 
 async def test_a_candidate_that_loops_without_end_has_little_time(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agentless, "LEAST_SECONDS", 0.5)
+    monkeypatch.setattr(agentless, "LEAST_SECONDS", 1.0)
+    monkeypatch.setattr(agentless, "LONGER", 1.0)
     workshop.write(FILES)
     state = await workshop.repair(ISSUE, *TIMED, agent=f"{__name__}:TimedAgentless")
     assert state.agent_state == "finished", state.last_error or state.outputs
@@ -190,7 +191,7 @@ async def test_a_candidate_that_loops_without_end_has_little_time(
 @pytest.mark.slow
 async def test_the_trials_that_end_before_the_time_limit_decide(workshop: Workshop) -> None:
     workshop.write(FILES)
-    state = await workshop.repair(ISSUE, *TIMED, agent=f"{__name__}:TimedAgentless", limits=Limits(time=15.0))
+    state = await workshop.repair(ISSUE, *TIMED, agent=f"{__name__}:TimedAgentless", limits=Limits(time=30.0))
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert workshop.changed() == {"lib/area.py": AREA.replace("a + b", "a * b")}
     assert "The limit of time came before the last stage" in str(state.outputs["message"])

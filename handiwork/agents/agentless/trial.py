@@ -77,8 +77,14 @@ class TrialAgent(Agent):
     inputs = TrialInputs
 
     def at_limit(self, state: State, limit: str) -> Step | None:
-        """Give no outcome, so that those of the other trials count; pause at a cost, whose limit the user may raise."""
-        return None if limit == "cost" else AgentRejectAction(outputs={"reason": f"The limit of {limit} came first."})
+        """Give no outcome, so that those of the other trials count; pause at a cost, whose limit the user may raise.
+
+        The trial of the unchanged code pauses too: there is no candidate yet, and later ones need its tests.
+        """
+        inputs = state.inputs_as(TrialInputs)
+        if limit == "cost" or not (inputs.edits or inputs.script):
+            return None
+        return AgentRejectAction(outputs={"reason": f"The limit of {limit} came first."})
 
     def step(self, state: State) -> Step:
         """Return all that is left to do, the next page of the tests' output, or the outcome."""

@@ -16,6 +16,8 @@ from handiwork.events.observation import AgentDelegateObservation, CmdOutputObse
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 
 _NOT_FOUND = 127
+_FATAL = 128
+"""The exit code of git; a build that asks git for its version goes on without it, and fails for its own reason."""
 _NO_MODULE = re.compile(r"python[\d.]*: No module named ")
 _NO_FILE = re.compile(r"^(?:ba|da)?sh: (?:line \d+: )?(?!\S*\bbin/)\S+: No such file or directory$", re.MULTILINE)
 _NO_IMPORT = re.compile(
@@ -26,7 +28,14 @@ _PROSE = re.compile(r"[:,;.!?]: command not found$", re.MULTILINE)
 _NO_REPOSITORY = re.compile(r"^fatal: not a git repository", re.MULTILINE)
 _IN_SCRIPT = re.compile(r"^(?!(?:/\S*/)?(?:ba|da)?sh: )[^:\n]+: (?:line )?\d+: .*not found$", re.MULTILINE)
 """What a shell says of a word in a script that is no command: the script may be at fault."""
-_ABSENT = re.compile(r".*(?:No such file or directory|ENOENT).*", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"""(?<![^\s'"`:(])([^\s'"`:(]{1,300})['"]?(?: for reading)?(?=: (?:\[Errno 2\] )?no such file or directory)"""
+    r"""|no such file or directory(?::|, \w+| @ \w+ -) ['"]?([^\s'"]{1,300})""",
+    re.IGNORECASE,
+)
+"""The name before or after the message: a compiler or a script begins the line with the name of its own file."""
+_ASSERTS = re.compile(r"^assert\b|\bexit\s*\(?\s*1\b", re.MULTILINE)
+"""An assertion outside of functions, or an end with an error: a silent run is a success then."""
 _FILE = r"^{}:\n```\n(.*?)^```$"
 
 
@@ -67,7 +76,7 @@ def with_facts(state: State) -> State:
     written: list[str] = []
     for action, observation in state.history:
         fact = ""
-        written += [action.path] if isinstance(action, FileWriteAction) else []
+        written += [action.path] if isinstance(action, FileWriteAction) and not _ASSERTS.search(action.content) else []
         if isinstance(observation, WorkspaceOverviewObservation):
             check, missing = _project_check(observation)
             fact = f"\n\nThe tests are run with `{check}`." if check else ""
@@ -109,7 +118,7 @@ def lacks_program(observation: CmdOutputObservation) -> bool:
 
 def lacks_repository(observation: CmdOutputObservation) -> bool:
     """Return whether a command of git failed because the folder is in no repository."""
-    return observation.error and bool(_NO_REPOSITORY.search(observation.text))
+    return observation.exit_code == _FATAL and bool(_NO_REPOSITORY.search(observation.text))
 
 
 def _is_silent(output: CmdOutputObservation, written: Sequence[str]) -> bool:
@@ -120,10 +129,10 @@ def _is_silent(output: CmdOutputObservation, written: Sequence[str]) -> bool:
 
 def _absent_input(observation: CmdOutputObservation) -> str:
     """Return that there is no file of a name that stands in the command itself, "" if that was not the error."""
-    said = "\n".join(_ABSENT.findall(observation.text))
+    absent = {name for pair in _ABSENT.findall(observation.text) for name in pair}
     words = (word.strip("\"'") for word in observation.command.split()[1:])
     names = (word for word in words if re.search(r"\w[./]\w", word))
-    name = next((word for word in names if re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w./-])", said)), "")
+    name = next((word for word in names if word in absent), "")
     told = "Unless the task is about that, the code is not at fault. Try it with a file that is there, or write one"
     return f"\nThere is no file {name}. {told} to /tmp." if name else ""
 

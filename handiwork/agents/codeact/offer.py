@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from handiwork.agents.base import MalformedReplyError
@@ -171,10 +172,12 @@ def repeated(
 def _may_change(action: Action, paths: Sequence[str]) -> bool:
     """Return whether an action may change what a reply does; a reply that writes only ``paths`` depends on their edits.
 
-    Writing the same text again leaves a file unchanged, even after commands and edits of other files.
+    Writing the same text again leaves a file unchanged, even after commands and edits of other files. Names are
+    compared: ./a.py may be a.py.
     """
     if paths:
-        return isinstance(action, FileEditAction | FileWriteAction) and action.path in paths
+        names = {PurePosixPath(path).name for path in paths}
+        return isinstance(action, FileEditAction | FileWriteAction) and PurePosixPath(action.path).name in names
     return isinstance(action, (*EDITS, *COMMANDS))
 
 

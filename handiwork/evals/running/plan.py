@@ -86,7 +86,10 @@ async def resume(out: Path, status: Callable[[str], None]) -> RunPlan:
     if gone := [one for one in run_manifest.instances if one not in instances]:
         raise DataError(f"{benchmark.name} has no instance {gone[0]} any more: begin another run")
     done = sum(one.outcome not in RETRIED_ON_RESUME for one in Results(out).by_key.values())
-    if differences and 0 < done < run_manifest.rollouts:
+    if differences and not done:
+        run_manifest = now  # no result that counts is from before the change
+        manifest.write(out, run_manifest)
+    elif differences and done < run_manifest.rollouts:
         changed = tuple(dict.fromkeys((*run_manifest.changed, *differences)))
         run_manifest = run_manifest.model_copy(update={"changed": changed})
         manifest.write(out, run_manifest)

@@ -35,8 +35,9 @@ class Remote:
 
     async def lists(self, count: int) -> None:
         """Wait until the tools have been listed ``count`` times."""
-        while [headers.get(b"mcp-method") for headers in self.headers].count(b"tools/list") < count:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(20):
+            while [headers.get(b"mcp-method") for headers in self.headers].count(b"tools/list") < count:
+                await asyncio.sleep(0.01)
 
 
 @pytest.fixture
