@@ -25,7 +25,7 @@ from handiwork.llm.local.locks import FileLock
 from handiwork.llm.local.model import LocalLLM, server_folder_of
 from handiwork.llm.local.server import SLOTS, ServerFolder
 from handiwork.llm.local.weights import QWEN_CODER, fetch
-from handiwork.llm.types import Message, Tool
+from handiwork.llm.types import Grammar, Message, Tool
 from handiwork.paths import cache_dir
 from tests.llm_local.tiny_gguf import write_gguf
 
@@ -193,6 +193,15 @@ async def test_a_repeated_prefix_is_read_from_the_cache(tiny_llm: LocalLLM) -> N
 
 
 @pytest.mark.slow
+async def test_after_a_cut_answer_the_conversation_is_read_from_the_cache(llm: LocalLLM) -> None:
+    """A grammar makes the model repeat itself."""
+    read = Message.text("user", "\n".join(f"The square of {n} is {n * n}." for n in range(60)))
+    cut = await llm.complete([read, Message.text("user", "Repeat.")], form=Grammar('root ::= "no\\n"{400}'))
+    assert cut.finish_reason == "length"
+    again = await llm.complete([read, Message.text("user", "Answer yes or no.")], form=Grammar('root ::= "yes" | "no"'))
+    assert again.usage.cache_read > 500
+
+
 async def test_starters_at_the_same_time_share_one_server(
     connect: Callable[..., LocalLLM], place: ServerFolder
 ) -> None:

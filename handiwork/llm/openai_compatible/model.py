@@ -54,6 +54,12 @@ _WIRE_RULES: tuple[tuple[WireRule, re.Pattern[str]], ...] = (
 )
 
 
+RELEASE = 0.5
+"""Seconds after the cut of an endless answer: llama.cpp notices it only at the next token.
+
+Until then it gives the next call another slot, which reads the whole conversation again.
+"""
+
 _BROKEN_OFF = frozenset({"error", "insufficient_system_resource", "network_error"})
 """Finish reasons of OpenRouter, DeepSeek and Z.ai for an answer that is not whole."""
 
@@ -265,6 +271,8 @@ class ChatLLM:
                     elif answer.is_endless:
                         answer.cut()
                         break
+            if answer.is_endless:
+                await asyncio.sleep(RELEASE)
         except StreamError as error:
             raise self._stream_failure(error) from error
         usage = answer.usage
