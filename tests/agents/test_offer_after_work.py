@@ -100,3 +100,30 @@ async def test_the_commit_of_the_example_is_no_step_of_a_task_that_asks_for_none
     action = await step(llm, *began("a.py", message=message), *wrote("a.py"))
     assert isinstance(action, CmdRunAction)
     assert ("commit" in action.command) is not is_copy
+
+
+BOOKS = ("books.csv", "data/old.txt")
+
+
+@pytest.mark.parametrize(
+    ("message", "may_ask"),
+    [
+        ("Which book is the oldest? Write its title to oldest.txt.", True),
+        ("How many are there by year? out/by-year.json", True),
+        ("Which is the oldest of books.csv?", False),
+        ("What does old.txt say, e.g. of ann@mail.py or of os.path, see http://a.example/x.html?", False),
+    ],
+)
+async def test_what_names_a_file_that_is_not_there_may_ask_for_it(message: str, may_ask: bool) -> None:
+    ways = () if may_ask else ('{"answer": "answer"}', '{"answer": "reading"}')
+    llm = Small("question", *ways, "I look.\n\n```read b.txt\n```")
+    await step(llm, *began(*BOOKS, message=message))
+    assert ('"```write"' in llm.asked[-1][0]) is may_ask
+
+
+@pytest.mark.parametrize(("message", "is_asked"), [("The oldest? Into oldest.txt.", True), ("The oldest?", False)])
+async def test_an_end_without_a_file_that_the_message_names_is_questioned(message: str, is_asked: bool) -> None:
+    end = "I know it.\n\n```finish\nIt is Emma.\n```"
+    ways = () if is_asked else ('{"answer": "answer"}', '{"answer": "reading"}')
+    action = await step(Small("question", *ways, end, "question"), *began(*BOOKS, message=message))
+    assert isinstance(action, MessageAction if is_asked else AgentFinishAction)

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of, first_look, overview_of, with_facts
 from handiwork.agents.codeact.choice import Choice, kind_of, way_of
-from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, request_of, turn_of
+from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, names_new_file, request_of, turn_of
 from handiwork.agents.codeact.offer import check_steered, for_question, next_offered, offered, repeated
 from handiwork.agents.codeact.prompt import has_example, prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
@@ -68,7 +68,7 @@ class CodeActAgent(Agent):
         if is_small(self.llm.capabilities) and (loss := await lost_lines(self.llm, state)) is not None:
             return loss
         allowed = next_offered(state, tools) if guided else tools
-        steers = kind == "question" and self._may_steer(state)
+        steers = kind == "question" and self._may_steer(state) and not names_new_file(state)
         way = await way_of(self.llm, request_of(state)) if steers else ""
         allowed = for_question(state, allowed, way) if way else allowed
         actions, example = await self._ask(state, tools, allowed), True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.codeact.check import check_of, lacks_program, lacks_repository
+from handiwork.agents.codeact.check import check_of, lacks_program, lacks_repository, overview_of
 from handiwork.agents.codeact.choice import aim_of, choose, kind_of
 from handiwork.agents.history import is_from_user, messages_of_user
 from handiwork.agents.protocols import NATIVE, protocol_of
@@ -55,13 +56,17 @@ LOST = "`write` has replaced all of "
 _LOSSES = 3
 """The most such messages about one file in a turn."""
 
+_FILE_NAME = re.compile(
+    r"(?<![\w@:./-])/?(?:[\w.-]+/)*([\w-]+\.(?:c|css|csv|go|h|html|ini|java|jpg|js|json|log|md|pdf|php|png|py|rb|rs|rst|sh|sql"
+    r"|svg|toml|ts|tsv|txt|xml|ya?ml))\b(?!@|\.\w)"
+)
 _LONG = 500
 """Characters of a message whose kind a small model mistakes: a question about a pasted log is "repair" to it."""
 UNCHANGED = (
     "Nothing has been changed or made. If the task asks for a change, make it now; if it asks a question, finish with "
     "the answer."
 )
-"""The message after an end without a change, if a long message may be a question; it may be answered by an end."""
+"""The message after an end without a change, if it is unsure whether one was asked for; an end may answer it."""
 
 NOT_DONE = "The task is not done: nothing has been changed or made yet. Do it now."
 """The message after an end without a change, if one is asked for."""
@@ -177,7 +182,9 @@ async def why_unfinished(llm: AgentLLM, state: State) -> str:
     """
     if len(messages_of(state)[-1]) > _LONG:
         return UNCHANGED
-    return NOT_DONE if await _asks_for_change(llm, state) else ""
+    if await _asks_for_change(llm, state):
+        return NOT_DONE
+    return UNCHANGED if names_new_file(state) else ""
 
 
 async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
@@ -319,6 +326,19 @@ def request_of(state: State) -> str:
     if isinstance(asked, MessageAction) and asked.source == "agent" and asked.content.rstrip().endswith("?"):
         return "\n\n".join((*messages[-2:-1], asked.content, messages[-1]))
     return messages[-1]
+
+
+def names_new_file(state: State) -> bool:
+    """Return whether the user's last request names a file that is not there, so that it may ask for it.
+
+    Small models take "Which is the oldest? Write it to oldest.txt." for a question.
+    """
+    overview = overview_of(state)
+    if overview is None or len(overview.paths) < overview.files:
+        return False
+    made = (action.path for action, _ in state.history if isinstance(action, FileWriteAction))
+    there = {PurePosixPath(path).name for path in (*overview.paths, *made)}
+    return any(name not in there for name in _FILE_NAME.findall(request_of(state)))
 
 
 def messages_of(state: State) -> list[str]:
