@@ -264,6 +264,18 @@ async def test_the_model_is_told_what_an_outcome_means(command: str, output: str
     assert any(fact in said for fact in facts) is bool(told)
 
 
+async def test_after_a_silent_run_of_a_module_a_command_that_prints_is_shown() -> None:
+    state = project("all:\n\ttrue")
+    write = FileWriteAction(path="shop/tax.py", content="def gross(net):\n    return net * 1.2\n")
+    for event in (write, FileWriteObservation(path="shop/tax.py"), *ran("python3 shop/tax.py", "", 0)):
+        cause = state.last_id if isinstance(event, Observation) else None
+        state.apply(event.with_fields(id=state.last_id + 1, cause=cause))
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    said = llm.requests[0][-1].content[-1].text or ""
+    assert "a result for values of the task: python3 -c 'from shop.tax import *; print(gross(...))'" in said
+
+
 async def test_a_silent_run_of_assertions_is_a_success() -> None:
     state = project("all:\n\ttrue")
     write = FileWriteAction(path="test_a.py", content="from a import one\n\nassert one() == 1\n")

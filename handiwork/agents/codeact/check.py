@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -41,8 +41,9 @@ _FILE = r"^{}:\n```\n(.*?)^```$"
 
 _SILENT = (
     "It printed nothing. Look at the files that it has made; if it makes none, this shows only that it loads: print a "
-    "result for values of the task."
+    "result for values of the task"
 )
+_FUNCTION = re.compile(r"^def ([a-z]\w*)", re.MULTILINE)
 
 
 def check_of(state: State) -> str:
@@ -73,10 +74,11 @@ def with_facts(state: State) -> State:
         return state
     network = state.totals.network
     history: list[tuple[Action, Observation | None]] = []
-    written: list[str] = []
+    written: dict[str, str] = {}
     for action, observation in state.history:
         fact = ""
-        written += [action.path] if isinstance(action, FileWriteAction) and not _ASSERTS.search(action.content) else []
+        if isinstance(action, FileWriteAction) and not _ASSERTS.search(action.content):
+            written[action.path] = action.content
         if isinstance(observation, WorkspaceOverviewObservation):
             check, missing = _project_check(observation)
             fact = f"\n\nThe tests are run with `{check}`." if check else ""
@@ -85,8 +87,8 @@ def with_facts(state: State) -> State:
             fact = "\nIf the task asks for nothing more, `finish` now."
         elif isinstance(observation, CmdOutputObservation) and _PROSE.search(observation.text):
             fact = "\nThese lines are no commands. What you have to tell belongs in `finish`."
-        elif isinstance(observation, CmdOutputObservation) and _is_silent(observation, written):
-            fact = f"\n{_SILENT}"
+        elif isinstance(observation, CmdOutputObservation) and (told := _silence(observation, written)):
+            fact = told
         elif isinstance(observation, CmdOutputObservation) and observation.error:
             fact = _import_path(observation, overview, state.workspace) or _absent_input(observation)
             if lacks_repository(observation):
@@ -121,10 +123,22 @@ def lacks_repository(observation: CmdOutputObservation) -> bool:
     return observation.exit_code == _FATAL and bool(_NO_REPOSITORY.search(observation.text))
 
 
-def _is_silent(output: CmdOutputObservation, written: Sequence[str]) -> bool:
-    """Return whether a command has run a file that the agent has written, and printed nothing."""
-    is_run = not INTERPRETERS.isdisjoint(programs(output.command)) and bool(named_files(output.command, written))
-    return is_run and output.exit_code == 0 and not output.text.strip()
+def _silence(output: CmdOutputObservation, written: Mapping[str, str]) -> str:
+    """Return what it means that a file which the agent has written prints nothing, "" if the command is no such run.
+
+    For a module of Python a command is shown: small models fill in its arguments.
+    """
+    files = named_files(output.command, list(written))
+    if INTERPRETERS.isdisjoint(programs(output.command)) or not files:
+        return ""
+    if output.exit_code != 0 or output.text.strip():
+        return ""
+    path = PurePosixPath(files[-1])
+    names = path.with_suffix("").parts
+    is_module = path.suffix == ".py" and all(map(str.isidentifier, names))
+    functions = _FUNCTION.findall(written[files[-1]]) if is_module else []
+    shown = f": python3 -c 'from {'.'.join(names)} import *; print({functions[-1]}(...))'" if functions else "."
+    return f"\n{_SILENT}{shown}"
 
 
 def _absent_input(observation: CmdOutputObservation) -> str:
