@@ -40,8 +40,9 @@ async def test_a_repeated_command_is_asked_for_again_warmer_and_without_its_tool
     llm = Small(RUN, END)
     assert isinstance(await step(llm, *began("a.py"), *written(), *ran()), AgentFinishAction)
     (first, usual), (second, warm) = llm.asked
-    assert '"```bash"' in first
-    assert '"```bash"' not in second
+    for name in ("bash", "plan_task"):
+        assert f'"```{name}"' in first
+        assert f'"```{name}"' not in second
     assert usual is None
     assert warm is not None
 

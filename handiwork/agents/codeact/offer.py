@@ -69,11 +69,13 @@ def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[st
     A model that has seen only some of the workspace's files acts before it ends: small models answer from names alone.
     A challenge is not answered by an end, unless it is UNCHANGED. One that asks for a file as a whole may be answered
     by `write`, even after a repetition. A turn that has edited a file, or had it repaired, is not rejected: a model
-    rejects tasks after the work, for want of a test or of a repository. `modify_task` needs a plan, but its place in
-    the prompt does not: a local model would read all of a changed prompt again.
+    rejects tasks after the work, for want of a test or of a repository. Nor is a repetition followed by a plan: a model
+    plans the work again that it has done. `modify_task` needs a plan, but its place in the prompt does not: a local
+    model would read all of a changed prompt again.
     """
     without, newest = set(again), state.history[-1][0]
     without |= set() if state.plan.tasks else {"modify_task"}
+    without |= {"plan_task"} if again else set()
     if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
         without |= set() if newest.content == UNCHANGED else {"finish"}
         without -= {"write"} if newest.content.startswith(LOST) else set()
