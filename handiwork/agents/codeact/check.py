@@ -40,10 +40,10 @@ _FILE = r"^{}:\n```\n(.*?)^```$"
 
 
 _SILENT = (
-    "It printed nothing. Look at the files that it has made; if it makes none, this shows only that it loads: print a "
-    "result for values of the task"
+    "It printed nothing. If it should print something, it is wrong: mend it. If it should make a file, look at that."
 )
-_FUNCTION = re.compile(r"^def ([a-z]\w*)", re.MULTILINE)
+_UNTRIED = "It printed nothing, so its functions are not tested. Print a result for values of the task: "
+_FUNCTION = re.compile(r"^def (?!main\b)([a-z]\w*)", re.MULTILINE)
 
 
 def check_of(state: State) -> str:
@@ -137,8 +137,9 @@ def _silence(output: CmdOutputObservation, written: Mapping[str, str]) -> str:
     names = path.with_suffix("").parts
     is_module = path.suffix == ".py" and all(map(str.isidentifier, names))
     functions = _FUNCTION.findall(written[files[-1]]) if is_module else []
-    shown = f": python3 -c 'from {'.'.join(names)} import *; print({functions[-1]}(...))'" if functions else "."
-    return f"\n{_SILENT}{shown}"
+    if not functions:
+        return f"\n{_SILENT}"
+    return f"\n{_UNTRIED}python3 -c 'from {'.'.join(names)} import *; print({functions[-1]}(...))'"
 
 
 def _absent_input(observation: CmdOutputObservation) -> str:
