@@ -27,6 +27,7 @@ async def test_a_write_tells_of_the_first_error(client: Client) -> None:
     for path, content, error in [
         ("a.py", "def f(:\n    pass\n", "line 1: invalid syntax"),
         ("b.py", "x = [1,\n", "line 1: '[' was never closed"),
+        ("b2.py", "def f():\n    return '\n'.join([])\n", "line 2: unterminated string literal (detected at line 2)"),
         (
             "c.py",
             "if x:\npass\n",

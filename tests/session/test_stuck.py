@@ -89,6 +89,18 @@ class TestRepeat:
         what = "The same was done 4 times with the same result: run `pytest`."
         assert loop == Repetition(first=5, rule="repeat", times=4, description=what)
 
+    def test_a_command_that_is_started_again_and_again_in_the_background(self) -> None:
+        """Each start has a job of its own."""
+        command = "make serve"
+        started = [
+            (
+                CmdRunAction(command=command, background=True),
+                CmdOutputObservation(command=command, exit_code=None, job=f"job{number}"),
+            )
+            for number in range(4)
+        ]
+        assert find_loop(history(*started)) is not None
+
     def test_three_times_are_not_enough(self) -> None:
         assert find_loop(history(user(), *[ran("pytest", "1 failed\n", 1)] * 3)) is None
 

@@ -208,9 +208,13 @@ def _same_result(result: Observation | None, other: Observation | None) -> bool:
 
 
 def _equal(event: Event, other: Event) -> bool:
-    """Return whether two events have the same type and own fields; position in the log and texts may differ."""
+    """Return whether two events have the same type and own fields; position in the log and texts may differ.
+
+    So may the job of an observation: each start of a command in the background has another.
+    """
     common = (Action if isinstance(event, Action) else Observation).model_fields
-    names = (name for name in type(event).model_fields if name not in common and name not in _PICTURES)
+    given = _PICTURES if isinstance(event, Action) else {*_PICTURES, "job"}
+    names = (name for name in type(event).model_fields if name not in common and name not in given)
     if type(event) is not type(other) or any(getattr(event, name) != getattr(other, name) for name in names):
         return False
     return not isinstance(event, AgentThinkAction) or event.thought == getattr(other, "thought", "")

@@ -100,7 +100,7 @@ _SINCE_ALWAYS = re.compile(
 
 _LITERAL = re.compile(
     r"\((?:unicode|value) error\)|bytes can only|cannot mix bytes|leading zeros|invalid non-printable"
-    r"|invalid (?:decimal|hexadecimal|octal|binary) literal"
+    r"|invalid (?:decimal|hexadecimal|octal|binary) literal|unterminated string literal|EOL while scanning"
 )
 """The beginnings of messages about literals, which count since always outside of f-strings."""
 
