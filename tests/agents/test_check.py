@@ -8,7 +8,7 @@ from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.check import check_of
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, CmdRunAction, FileWriteAction
-from handiwork.events.base import Observation
+from handiwork.events.base import Event, Observation
 from handiwork.events.observation import CmdOutputObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
@@ -226,6 +226,16 @@ async def test_no_path_helps_where_a_package_cannot_be_executed() -> None:
     assert "PYTHONPATH" not in said
 
 
+async def told_after(state: State, *events: Event) -> str:
+    """The end of the model's prompt after these events of the session."""
+    for event in events:
+        cause = state.last_id if isinstance(event, Observation) else None
+        state.apply(event.with_fields(id=state.last_id + 1, cause=cause))
+    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
+    await CodeActAgent(llm).step(state)
+    return llm.requests[0][-1].content[-1].text or ""
+
+
 @pytest.mark.parametrize(
     ("command", "output", "exit_code", "told"),
     [
@@ -253,12 +263,7 @@ async def test_no_path_helps_where_a_package_cannot_be_executed() -> None:
 )
 async def test_the_model_is_told_what_an_outcome_means(command: str, output: str, exit_code: int, told: str) -> None:
     state = project("all:\n\ttrue")
-    run, done = ran(command, output, exit_code)
-    state.apply(run.with_fields(id=state.last_id + 1))
-    state.apply(done.with_fields(id=state.last_id + 1, cause=state.last_id))
-    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
-    await CodeActAgent(llm).step(state)
-    said = llm.requests[0][-1].content[-1].text or ""
+    said = await told_after(state, *ran(command, output, exit_code))
     assert told in said
     facts = ("go on without git", "There is no file", "It printed nothing", "It is not installed")
     assert any(fact in said for fact in facts) is bool(told)
@@ -267,24 +272,15 @@ async def test_the_model_is_told_what_an_outcome_means(command: str, output: str
 async def test_after_a_silent_run_of_a_module_a_command_that_prints_is_shown() -> None:
     state = project("all:\n\ttrue")
     write = FileWriteAction(path="shop/tax.py", content="def gross(net):\n    return net * 1.2\n")
-    for event in (write, FileWriteObservation(path="shop/tax.py"), *ran("python3 shop/tax.py", "", 0)):
-        cause = state.last_id if isinstance(event, Observation) else None
-        state.apply(event.with_fields(id=state.last_id + 1, cause=cause))
-    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
-    await CodeActAgent(llm).step(state)
-    said = llm.requests[0][-1].content[-1].text or ""
+    said = await told_after(state, write, FileWriteObservation(path="shop/tax.py"), *ran("python3 shop/tax.py", "", 0))
     assert "values of the task: python3 -c 'from shop.tax import *; print(gross(...))'" in said
 
 
 async def test_a_silent_run_of_assertions_is_a_success() -> None:
     state = project("all:\n\ttrue")
     write = FileWriteAction(path="test_a.py", content="from a import one\n\nassert one() == 1\n")
-    for event in (write, FileWriteObservation(path="test_a.py"), *ran("python3 test_a.py", "", 0)):
-        cause = state.last_id if isinstance(event, Observation) else None
-        state.apply(event.with_fields(id=state.last_id + 1, cause=cause))
-    llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
-    await CodeActAgent(llm).step(state)
-    assert "It printed nothing" not in str(llm.requests[0])
+    said = await told_after(state, write, FileWriteObservation(path="test_a.py"), *ran("python3 test_a.py", "", 0))
+    assert "It printed nothing" not in said
 
 
 async def test_the_task_may_end_after_a_commit_outside_of_a_repository() -> None:

@@ -119,12 +119,10 @@ class AgentlessAgent(Agent):
             return listing
         if now.stale:
             return now.reads(sorted(now.stale))
-        check = (inputs.tests.strip() or checks.named_test(now.task)) if inputs.regression else ""
-        if check is None:
-            if reads := now.reads(checks.runner_files(now.listed or [])):
-                return reads
-            check = checks.runner(now.listed or [], now.originals)
-        line = Pipeline(now, inputs, check or None)
+        is_named = bool(inputs.tests.strip() or checks.named_test(now.task))
+        if inputs.regression and not is_named and (reads := now.reads(checks.runner_files(now.listed or []))):
+            return reads
+        line = Pipeline(now, inputs, _check(now, inputs))
         if not line.programs:
             return _reject("There is no program to repair: the workspace has no source file that is not a test.")
         return await self._localise(state, line) or await self._repair(line) or await self._validate(line) or _end(line)
@@ -133,9 +131,7 @@ class AgentlessAgent(Agent):
         """Apply the best candidate so far; pause without one, or at a cost, whose limit the user may raise."""
         inputs, now = state.inputs_as(self.inputs), fold(AgentlessProgress, state)
         assert isinstance(inputs, AgentlessInputs)
-        known = inputs.tests.strip() or checks.named_test(now.task)
-        check = (known or checks.runner(now.listed or [], now.originals)) if inputs.regression else None
-        line = Pipeline(now, inputs, check)
+        line = Pipeline(now, inputs, _check(now, inputs))
         if limit == "cost" or now.is_refused or line.choice is None:
             return None
         end = _end(line)
@@ -281,6 +277,13 @@ class AgentlessAgent(Agent):
         summary = sample.summary(completion.content)
         thought = f"{sample.label}: {summary or 'nothing of use'}"
         return AgentThinkAction(thought=thought).with_fields(completion=completion.event)
+
+
+def _check(now: AgentlessProgress, inputs: AgentlessInputs) -> str | None:
+    """Return the test command that the inputs or the task name, else that of the runner's files that were read."""
+    if not inputs.regression:
+        return None
+    return inputs.tests.strip() or checks.named_test(now.task) or checks.runner(now.listed or [], now.originals)
 
 
 def _example() -> Iterator[Message]:

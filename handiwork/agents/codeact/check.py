@@ -37,8 +37,6 @@ _ABSENT = re.compile(
 _ASSERTS = re.compile(r"^assert\b|\bexit\s*\(?\s*1\b", re.MULTILINE)
 """An assertion outside of functions, or an end with an error: a silent run is a success then."""
 _FILE = r"^{}:\n```\n(.*?)^```$"
-
-
 _SILENT = (
     "It printed nothing. If it should print something, it is wrong: mend it. If it should make a file, look at that."
 )
@@ -77,7 +75,7 @@ def with_facts(state: State) -> State:
     written: dict[str, str] = {}
     for action, observation in state.history:
         fact = ""
-        if isinstance(action, FileWriteAction) and not _ASSERTS.search(action.content):
+        if isinstance(action, FileWriteAction):
             written[action.path] = action.content
         if isinstance(observation, WorkspaceOverviewObservation):
             check, missing = _project_check(observation)
@@ -132,6 +130,8 @@ def _silence(output: CmdOutputObservation, written: Mapping[str, str]) -> str:
     if INTERPRETERS.isdisjoint(programs(output.command)) or not files:
         return ""
     if output.exit_code != 0 or output.text.strip():
+        return ""
+    if _ASSERTS.search(written[files[-1]]):
         return ""
     path = PurePosixPath(files[-1])
     names = path.with_suffix("").parts
