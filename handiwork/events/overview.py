@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from handiwork.events.action import FileReadAction, HookRunAction
 from handiwork.events.base import Action, Observation, Run
 from handiwork.events.observation import FileReadObservation, HookRunObservation
+from handiwork.events.related_files import Match, matches_in, pattern_of, related
 
-LISTED = 200
-"""Maximum number of files named."""
 READ = 30
-"""Maximum number of files read."""
+"""The most files of a small workspace, whose smallest files are read although there is no room for all."""
 LONGEST = 6_000
 """Bytes of the longest file that is read."""
 
@@ -29,23 +31,36 @@ PROGRAMS = (
 RUNNERS = frozenset({"Makefile", "justfile", "package.json"})
 """Files at the top whose text names the command that runs the tests."""
 
+_RELATED = 8
+"""Maximum number of files that are shown because the task seems to be about them."""
+_LINES = 5
+"""Maximum number of lines shown of such a file that is too long."""
+_AROUND = 24
+"""The most characters that stand beside a path in the list, or around a text."""
+_ELSE = 50
+"""The most characters of the other lines."""
+
 # They run in a bash of their own, in which neither the shell's functions, nor programs or settings of the workspace,
 # take part. If git lists no files, as where a repository around the workspace ignores it, the usual folders of tools
 # are left out.
-_LIST = (
-    "(PATH=/usr/local/bin:/usr/bin:/bin; (command git -c core.fsmonitor=false ls-files -zco --exclude-standard "
+_FILES = (
+    "(command git -c core.fsmonitor=false ls-files -zco --exclude-standard "
     "2>/dev/null | LC_ALL=C command grep -za . || command find . "
-    r"\( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune -o -type f -print0) "
-    "| command xargs -0 -r wc -c 2>/dev/null | command head -n 2000)"
+    r"\( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune -o -type f -print0)"
 )
+_LIST = "(PATH=/usr/local/bin:/usr/bin:/bin; {files} | command xargs -0 -r {program} 2>/dev/null | command head {most})"
+_SIZES = _LIST.format(files=_FILES, program="wc -c", most="-n 2000")
 _FIND = f"builtin type -P {' '.join(PROGRAMS)}"  # runs none of them
 _ENTRY = re.compile(r"\s*(\d+) (?:\./)?(.+)")
 
 
 class WorkspaceOverviewAction(Action):
-    """List the workspace's files and read small ones, at most ``budget`` characters in all; nothing is changed.
+    """List the workspace's files and read some, about ``budget`` characters in all; nothing is changed.
 
-    Files whose name occurs in ``text`` are read first, then the smallest. PROGRAMS are looked up on the PATH.
+    The files of RUNNERS are read first, and those that ``text`` names, or whose code defines a name of it; of others
+    with such names, and of long files, the lines with them are shown. In a small workspace the smallest files follow. A
+    third of the budget is for the list, which has the number of files instead of the names in folders for which there
+    is no room. PROGRAMS are looked up on the PATH.
     """
 
     runnable: ClassVar[bool] = True
@@ -54,25 +69,36 @@ class WorkspaceOverviewAction(Action):
 
     async def execute(self, run: Run) -> Observation:
         """List the files with one command, read the chosen ones, look up the programs. Raises SandboxError."""
-        listing = await run(HookRunAction(command=_LIST, input="", directory="."))
+        listing = await run(HookRunAction(command=_SIZES, input="", directory="."))
         if not isinstance(listing, HookRunObservation):
             return listing
         sizes = _sizes(listing.text)
+        about = related(list(sizes), self.text, await self._matches(run))
+        entries = _entries(sizes, about, self.budget // 3)
+        left = self.budget - _ELSE - sum(len(entry) + _AROUND for entry in entries)
         files: dict[str, str] = {}
-        remaining = self.budget - sum(len(path) for path in list(sizes)[:LISTED])
-        for path in _chosen(sizes, self.text, remaining):
+        for path in _chosen(sizes, about, left):
             observation = await run(FileReadAction(path=path))
             if isinstance(observation, FileReadObservation) and observation.blob is None:
                 files[path] = observation.content
         found = await run(HookRunAction(command=_FIND, input="", directory="."))
-        names = {path.rpartition("/")[2] for path in found.text.splitlines()}
+        names = {_name(path) for path in found.text.splitlines()}
         return WorkspaceOverviewObservation(
-            content=_text(sizes, files),
+            content=_text(sizes, entries, files, about, self.budget),
             paths=tuple(sorted(sizes)),
             files=len(sizes),
             shown=tuple(path for path, size in sizes.items() if path in files or not size),
             programs=tuple(name for name in PROGRAMS if name in names),
         )
+
+    async def _matches(self, run: Run) -> list[Match]:
+        pattern = pattern_of(self.text)
+        if not pattern:
+            return []
+        program = f"grep -IHnZE -m {_LINES} -e '{pattern}'"
+        command = _LIST.format(files=_FILES, program=program, most="-c 200000")
+        found = await run(HookRunAction(command=command, input="", directory=".", timeout=10))
+        return [match for match in matches_in(found.text, pattern) if _name(match.path) not in ADVICE]
 
 
 class WorkspaceOverviewObservation(Observation):
@@ -92,28 +118,91 @@ def _sizes(listing: str) -> dict[str, int]:
     return {entry[2]: int(entry[1]) for entry in entries if entry is not None and entry[2] != "total"}
 
 
-def _chosen(sizes: dict[str, int], text: str, budget: int) -> Sequence[str]:
-    def rank(path: str) -> tuple[bool, int]:
-        return path not in RUNNERS and path.rpartition("/")[2] not in text, sizes[path]
+def _entries(sizes: Mapping[str, int], about: Iterable[str], budget: int) -> list[str]:
+    """Return the paths to list, of files and, with "/" at their end, of folders whose files there is no room to list.
 
+    Folders with the first files of ``about`` are opened first, then those near the top.
+    """
+    inside: defaultdict[str, set[str]] = defaultdict(set)
+    for path in sizes:
+        for folder in (*_folders(path), path):
+            inside["".join(_folders(folder.rstrip("/"))[-1:])].add(folder)
+    ranks: dict[str, int] = {}
+    for rank, path in enumerate(itertools.islice(about, _RELATED)):
+        ranks |= {folder: rank for folder in _folders(path) if folder not in ranks}
+    entries, room = {""}, budget - _AROUND
+    closed = [(0, 0, 0, "")]
+    while closed:
+        *_, folder = heapq.heappop(closed)
+        cost = sum(len(entry) + _AROUND for entry in inside[folder]) - len(folder) - _AROUND
+        if folder and cost > room:
+            continue
+        entries.remove(folder)
+        entries |= inside[folder]
+        room -= cost
+        for entry in inside[folder] & inside.keys():
+            rank = ranks.get(entry, _RELATED)
+            heapq.heappush(closed, (rank, entry.count("/"), len(inside[entry]), entry))
+    listed = sorted(entries)
+    costs = itertools.accumulate(len(entry) + _AROUND for entry in listed)
+    return [entry for entry, cost in zip(listed, costs, strict=True) if cost <= budget]
+
+
+def _folders(path: str) -> list[str]:
+    """Return the folders above a path, each with "/" at its end, the outermost first."""
+    return [path[: match.end()] for match in re.finditer("/", path)]
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _chosen(sizes: Mapping[str, int], about: Mapping[str, Sequence[Match]], budget: int) -> Sequence[str]:
+    readable = {path: size for path, size in sizes.items() if size and _name(path) not in ADVICE}
+    whole = [path for path in list(about)[:_RELATED] if not about[path] or any(match.defines for match in about[path])]
+    first = [
+        path for path in dict.fromkeys([*(path for path in readable if path in RUNNERS), *whole]) if path in readable
+    ]
+    rest = sorted(readable.keys() - set(first), key=lambda path: (readable[path], path))
+    costs = {path: size + len(path) + _AROUND for path, size in readable.items()}
+    is_small = len(readable) <= READ or sum(costs.values()) <= budget
     chosen: list[str] = []
-    readable = (path for path, size in sizes.items() if size and path.rpartition("/")[2] not in ADVICE)
-    for path in sorted(readable, key=rank)[:READ]:
-        if sizes[path] <= min(LONGEST, budget):
+    for path in [*first, *(rest if is_small else [])]:
+        if sizes[path] <= LONGEST and costs[path] <= budget:
             chosen.append(path)
-            budget -= sizes[path]
+            budget -= costs[path]
     return sorted(chosen)
 
 
-def _text(sizes: dict[str, int], files: dict[str, str]) -> str:
+def _text(
+    sizes: Mapping[str, int],
+    entries: Sequence[str],
+    files: Mapping[str, str],
+    about: Mapping[str, Sequence[Match]],
+    budget: int,
+) -> str:
     if not sizes:
         return "The workspace has no files."
-    paths = sorted(sizes)
-    names = [f"{path} ({_lines(files.get(path))}{sizes[path]} bytes)" for path in paths[:LISTED]]
-    if len(paths) > LISTED:
-        names.append(f"and {len(paths) - LISTED} more files")
+    names = [
+        f"{entry} ({_lines(files.get(entry))}{sizes[entry]} bytes)" if entry in sizes else _closed(entry, sizes)
+        for entry in entries
+    ]
+    more = sum(path not in entries and not any(folder in entries for folder in _folders(path)) for path in sizes)
+    if more:
+        names.append(f"and {more} more files")
     texts = [f"{path}:\n```\n" + text.removesuffix("\n") + "\n```" for path, text in files.items()]
-    return "\n\n".join(["Files:\n" + "\n".join(names), *texts])
+    text = "\n\n".join(["Files:\n" + "\n".join(names), *texts])
+    for path, matches in list(about.items())[:_RELATED]:
+        lines = "\n".join(f"{match.number}: {match.line}" for match in matches)
+        part = f"\n\nLines of {path}:\n```\n{lines}\n```"
+        if lines and path not in files and len(text) + len(part) <= budget:
+            text += part
+    return text
+
+
+def _closed(folder: str, sizes: Mapping[str, int]) -> str:
+    number = sum(path.startswith(folder) for path in sizes)
+    return f"{folder} ({number} file{'s' * (number != 1)})"
 
 
 def _lines(text: str | None) -> str:

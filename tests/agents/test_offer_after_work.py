@@ -94,7 +94,21 @@ async def test_lost_lines_are_told_again_where_another_write_loses_them_again() 
     assert isinstance(await step(Small(RUN), *events, *lost(last, first)), CmdRunAction)
 
 
-@pytest.mark.parametrize(("message", "is_copy"), [("Make a.py work.", True), ("Make a.py work and commit it.", False)])
+MESSAGES = pytest.mark.parametrize(
+    ("message", "is_copy"), [("Make a.py work.", True), ("Make a.py work and commit it.", False)]
+)
+
+
+@MESSAGES
+async def test_a_task_without_a_commit_does_not_end_as_the_example_does(message: str, is_copy: bool) -> None:
+    copy = "It is committed, the notes are not.\n\n```finish\na.py is committed.\n```"
+    llm = Small(copy, "It works now.\n\n```finish\na.py works.\n```", "change")
+    end = await step(llm, *began("a.py", message=message), *wrote("a.py"))
+    assert isinstance(end, AgentFinishAction)
+    assert ("committed" in end.outputs["message"]) is not is_copy
+
+
+@MESSAGES
 async def test_the_commit_of_the_example_is_no_step_of_a_task_that_asks_for_none(message: str, is_copy: bool) -> None:
     llm = Small("I commit that file alone.\n\n```bash\ngit add a.py\ngit commit -m 'Let a.py work'\n```", RUN)
     action = await step(llm, *began("a.py", message=message), *wrote("a.py"))

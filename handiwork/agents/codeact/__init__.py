@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.codeact.check import check_of, first_look, overview_of, with_facts
+from handiwork.agents.codeact.check import check_of, first_look, overview_of
 from handiwork.agents.codeact.choice import Choice, kind_of, way_of
+from handiwork.agents.codeact.facts import with_facts
 from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, names_new_file, request_of, turn_of
 from handiwork.agents.codeact.offer import check_steered, for_question, next_offered, offered, repeated
 from handiwork.agents.codeact.prompt import has_example, prompt_messages

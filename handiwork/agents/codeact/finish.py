@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.codeact.check import check_of, lacks_program, lacks_repository, overview_of
+from handiwork.agents.codeact.check import check_of, overview_of
 from handiwork.agents.codeact.choice import aim_of, choose, kind_of
+from handiwork.agents.codeact.facts import lacks_program, lacks_repository
 from handiwork.agents.history import is_from_user, messages_of_user
 from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool

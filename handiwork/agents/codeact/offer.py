@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.codeact.check import check_of, is_repair, overview_of
+from handiwork.agents.codeact.check import check_of, overview_of
+from handiwork.agents.codeact.facts import is_repair
 from handiwork.agents.codeact.finish import COMMANDS, EDITS, LOST, UNCHANGED, done, is_idle, messages_of, turn_of
 from handiwork.agents.history import is_from_user
 from handiwork.agents.protocols.action_tools import ActionTool

@@ -8,7 +8,7 @@ from typing import Any
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.example import COMMIT, ExampleReply, example_messages
+from handiwork.agents.protocols.example import COMMIT, COMMITTED, ExampleReply, example_messages
 from handiwork.agents.state import State
 from handiwork.llm.types import Capabilities, Message
 from handiwork.skills import HEARING, SEEING
@@ -40,7 +40,7 @@ _REPLIES = (
         {"message": 'It prints "Hello", "How are you?" and "Bye".'},
     ),
     (COMMIT, "bash", {"command": 'git add greet.sh\ngit commit -m "Add a greeting"'}),
-    ("It is committed, the notes are not.", "finish", {"message": "greet.sh is committed."}),
+    (COMMITTED, "finish", {"message": "greet.sh is committed."}),
     (
         "greet.sh ignores its argument. I write the whole file anew, with $1 in its first line.",
         "write",

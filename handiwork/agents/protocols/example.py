@@ -23,8 +23,8 @@ ExampleReply = tuple[str, str, Mapping[str, Any]]
 FILES = ("greet.sh", "notes.txt")
 """The files of the examples."""
 
-COMMIT = "I commit that file alone."
-"""The thought of the examples' commit, which models copy even for tasks that ask for none."""
+COMMIT, COMMITTED = "I commit that file alone.", "It is committed, the notes are not."
+"""The thoughts of the examples' commit and after it, which models copy even for tasks that ask for none."""
 
 _OTHER_FIELDS = set(Action.model_fields)
 
@@ -52,7 +52,7 @@ def copies_example(capabilities: Capabilities, actions: Iterable[Action], histor
     if not is_small(capabilities) or protocol_of(capabilities) is NATIVE:
         return False
     actions = list(actions)
-    if any(action.thought.strip() == COMMIT for action in actions) and not _asks_to_commit(history):
+    if any(action.thought.strip() in (COMMIT, COMMITTED) for action in actions) and not _asks_to_commit(history):
         return True
     # A copied file has the example's path; a program may well have a file of this name in its text.
     texts = [

@@ -102,7 +102,7 @@ def _messages(protocol: ReplyProtocol, source: _Source) -> Iterator[Message]:
     elif observation is not None or (action.tool_call_id is not None and not action.runnable):
         images = observation.images if isinstance(observation, _WITH_IMAGES) and vision else ()
         if isinstance(action, WorkspaceOverviewAction):
-            limit = max(limit, 2 * action.budget)  # the budget counts the texts, not the sizes and fences beside them
+            limit = max(limit, action.budget)
         text = observation_text(action, observation, limit, pages=True)
         if completion is None or (first is False and action.tool_call_id is None):
             text = f"{_heading(action)}{text}"
