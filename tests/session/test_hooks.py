@@ -27,6 +27,7 @@ from handiwork.session.steps.interrupt import Interrupt
 from handiwork.session.user_events import actions_to_approve, approval
 from tests.session.bench import bash, call, calls, finish
 from tests.session.hook_bench import HookBench, hook_bench
+from tests.without_home import run_without_home
 
 pytestmark = pytest.mark.slow
 
@@ -304,3 +305,16 @@ def _script(bench: HookBench, *replies: Reply) -> str:
     file = bench.folder / "script.jsonl"
     file.write_text("".join(f"{reply.model_dump_json()}\n" for reply in replies))
     return f"scripted:{file}"
+
+
+def test_a_hook_on_the_machine_of_a_user_without_a_home_runs_at_the_top(tmp_path: Path) -> None:
+    script = """
+import asyncio
+from handiwork.hooks import Hook
+from handiwork.session.hooks.command import run_hook
+from handiwork.session.steps.interrupt import Interrupt
+
+hook = Hook.model_validate({"event": "before_finish", "command": "pwd", "where": "host"})
+print(asyncio.run(run_hook(hook, "", None, Interrupt())).output)
+"""
+    assert run_without_home(script, tmp_path) == "/\n"

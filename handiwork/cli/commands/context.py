@@ -22,7 +22,7 @@ from handiwork.context.conventions import Convention, opened, tokens_of
 from handiwork.context.discovery import ACCEPT, ContextFinding, State, accepted_agents, everything, unread
 from handiwork.context.trust import Trust
 from handiwork.errors import Exit, WorkspaceError
-from handiwork.paths import data_dir
+from handiwork.paths import data_dir, home_dir
 from handiwork.settings import SettingsError, settings_file
 
 SECTIONS: Sequence[tuple[str, tuple[State, ...]]] = (
@@ -166,8 +166,8 @@ def _path(finding: ContextFinding) -> str:
 
 
 def _home(path: str) -> str:
-    home = f"{Path.home()}/"
-    return f"~/{path[len(home) :]}" if path.startswith(home) else path
+    home = home_dir()
+    return f"~/{path[len(str(home)) + 1 :]}" if home is not None and path.startswith(f"{home}/") else path
 
 
 def _row(finding: ContextFinding) -> dict[str, object]:

@@ -18,6 +18,7 @@ from handiwork.events.observation import HookRunObservation
 from handiwork.events.record import HookProblem
 from handiwork.hooks import Hook
 from handiwork.log.redaction.redactor import Redactor
+from handiwork.paths import home_dir
 from handiwork.sandbox.bundle import host_command
 from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.interrupt import Interrupt
@@ -90,8 +91,9 @@ async def _run_on_host(hook: Hook, payload: str, interrupt: Interrupt) -> HookRe
         with tempfile.TemporaryFile() as stdin:
             stdin.write(payload.encode("utf-8", "replace"))
             stdin.seek(0)
+            home = home_dir() or Path("/")
             process = await asyncio.create_subprocess_exec(
-                *command, stdin=stdin, stdout=output.end, stderr=output.end, cwd=Path.home(), start_new_session=True
+                *command, stdin=stdin, stdout=output.end, stderr=output.end, cwd=home, start_new_session=True
             )
     except (OSError, SandboxError) as error:
         output.close()

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from handiwork.paths import home_dir
+
 VENV = ".venv"
 """The virtual environment's folder in a checkout."""
 
@@ -92,7 +94,8 @@ def obstacle(record: Mapping[str, Any]) -> str:
 @cache
 def interpreter(version: str) -> Path | None:
     """Return the program of the newest Python of a version such as "3.9", None without one."""
-    pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"), key=_release)
+    home = home_dir() or Path("/")
+    pyenv = sorted(home.glob(f".pyenv/versions/{version}.*/bin/python{version}"), key=_release)
     managed = _output("uv", "python", "find", "--managed-python", version)
     system = shutil.which(f"python{version}", path="/usr/local/bin:/usr/bin:/bin")
     for program in (*reversed(pyenv), managed, system):
