@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from handiwork.agents.base import AgentLLM, EmptyReplyError, MalformedReplyError
-from handiwork.agents.protocols import ReplyProtocol, protocol_of, protocol_of_reply
+from handiwork.agents.protocols import NATIVE, ReplyProtocol, protocol_of, protocol_of_reply
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.conventions import convention_messages
 from handiwork.agents.protocols.message_cache import MessageCache
@@ -62,8 +62,10 @@ async def ask(
     """Return the model's next actions; plain text is a message to the user, who answers.
 
     The conventions that the session has loaded stand between the ``prompt`` and the conversation.
-    The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. If the server
-    refuses a feature of the protocol, ``choose`` picks another one. Raises MalformedReplyError, for the first empty
+    The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. A native
+    request offers all first, and only these if the reply calls another one: as tools stand at the beginning of what the
+    model reads, it would read all of the conversation again whenever they change. If the server refuses a feature of
+    the protocol, ``choose`` picks another one. Raises MalformedReplyError, for the first empty
     reply in a row too, as the model gives no other to the same prompt, and the errors of the model.
     """
     while True:
@@ -79,9 +81,11 @@ async def ask(
             limit=SMALL_LIMIT if small else LIMIT,
         )
         try:
-            completion: Completion = await llm.complete(
-                messages, *protocol.request(offered or tools), temperature=temperature
-            )
+            native = protocol is NATIVE
+            request = protocol.request(tools if native else offered or tools)
+            completion: Completion = await llm.complete(messages, *request, temperature=temperature)
+            if native and offered and _calls_other(completion, tools, offered):
+                completion = await llm.complete(messages, *protocol.request(offered), temperature=temperature)
         except UnsupportedError as error:
             if llm.capabilities == capabilities:
                 raise UnsupportedError(f"{error}; `--protocol auto` lets another protocol take its place") from error
@@ -147,11 +151,22 @@ def tools_called(state: State, action: Action, tools: Sequence[ActionTool]) -> l
     if event is None:
         return []
     completion = Completion(content_of(event), calls_of(event))
+    return _called(completion, protocol_of_reply(completion), tools)
+
+
+def _called(completion: Completion, protocol: ReplyProtocol, tools: Sequence[ActionTool]) -> list[str]:
+    """Return the names of the tools that a completion calls, none if it cannot be read."""
     try:
-        reply = protocol_of_reply(completion).read(completion.content, completion.tool_calls, tools)
+        reply = protocol.read(completion.content, completion.tool_calls, tools)
     except MalformedReplyError:
         return []
     return [call.name for call in reply.calls]
+
+
+def _calls_other(completion: Completion, tools: Sequence[ActionTool], offered: Sequence[ActionTool]) -> bool:
+    """Return whether a completion of a native request calls a tool that is not ``offered``."""
+    other = {tool.name for tool in tools} - {tool.name for tool in offered}
+    return not other.isdisjoint(_called(completion, NATIVE, tools))
 
 
 def actions_of(calls: Sequence[ToolCall], thought: str, tools: Sequence[ActionTool]) -> list[Action]:

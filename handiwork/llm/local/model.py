@@ -22,8 +22,8 @@ from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.types import Capabilities, Completion, Message, OnDelta, ReplyForm, Tool
 from handiwork.paths import runtime_dir
 
-IDLE = 60.0
-"""Seconds after the last client's end until the server ends."""
+IDLE = 300.0
+"""Seconds after the last client's end until the server ends: a new one reads the prompt of all folders again."""
 
 LONGEST_ANSWER = 2048
 """The most tokens of one answer, so that a model that repeats itself stops."""
