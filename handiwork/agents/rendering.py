@@ -70,7 +70,7 @@ def observation_text(
             lines = f"[lines {observation.start} to {observation.end} of {observation.lines}]"
             return f"{text.rstrip() or NO_LINES}\n{lines}"
         case FileReadObservation():
-            return text
+            return _lines(observation, limit) if pages else text
         case BrowserOutputObservation():
             return page_text(observation, text)
         case FileWriteObservation():
@@ -113,6 +113,20 @@ def _outcome(observation: Observation, limit: int, pages: bool) -> str:
     omitted = observation.size - len(head.encode()) - len(tail.encode())
     hint = f"; the whole is output {observation.blob[:12]}: read_output shows its lines" if pages else ""
     return f"{head}\n[... {omitted} bytes left out{hint} ...]\n{tail}"
+
+
+def _lines(read: FileReadObservation, limit: int) -> str:
+    """Return the lines that were read; of more than ``limit`` characters the first and last, and how to read others."""
+    if read.blob is None and len(read.content) <= limit:
+        return read.content
+    half = limit // 2
+    first = read.content[:half].rpartition("\n")[0]
+    last = (read.tail or read.content)[-half:].partition("\n")[2]
+    start, end = read.start + len(first.splitlines()), read.end - len(last.splitlines())
+    if not first or end < start:  # lines that are too long to be counted
+        return _outcome(read, limit, pages=True)
+    note = f"[... lines {start} to {end} of {read.lines} left out: `read` them with start={start} end={end} ...]"
+    return f"{first}\n{note}\n{last}"
 
 
 def shorten(text: str, limit: int) -> str:

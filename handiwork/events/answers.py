@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from handiwork.events.action import HookRunAction
 from handiwork.events.base import EVENT_TYPES, Action, Event, Observation
 from handiwork.events.observation import ErrorObservation
 
@@ -22,6 +23,9 @@ SANDBOX_ERRORS = frozenset(
 
 TEXT_LIMIT = 80_000
 """Characters of a text, or of all texts in a list; 16 KiB of invalid UTF-8 take 65,536."""
+
+HOOK_LIMIT = 262_144
+"""Characters of a hook's text: the platform's own hooks list files and matches, of which none may be missing."""
 
 LIST_LIMIT = 100
 """Items of a list."""
@@ -50,9 +54,9 @@ def answer(action: Action, reply: Mapping[str, object], platform_fields: Mapping
     if cls is ErrorObservation and not (isinstance(error_id, str) and error_id in SANDBOX_ERRORS):
         raise AnswerError(f"a sandbox gives no error {_describe(error_id)}")
     fixed = {**cls.repeated(action), **platform_fields}
-    fields = {
-        name: _bound(name, value) for name, value in reply.items() if name not in _PLATFORM_FIELDS and name not in fixed
-    }
+    limit = HOOK_LIMIT if isinstance(action, HookRunAction) else TEXT_LIMIT
+    given = {name: value for name, value in reply.items() if name not in _PLATFORM_FIELDS and name not in fixed}
+    fields = {name: _bound(name, value, limit) for name, value in given.items()}
     try:
         return cls.model_validate({**fields, **fixed})
     except ValidationError as error:
@@ -60,11 +64,11 @@ def answer(action: Action, reply: Mapping[str, object], platform_fields: Mapping
         raise AnswerError(f"the field {_describe(name)} does not fit a {cls.kind}") from None
 
 
-def _bound(name: str, value: object) -> object:
+def _bound(name: str, value: object, limit: int) -> object:
     """Return the value, cut to the size an event may hold. Raises AnswerError for a value that no field can hold."""
     match value:
         case str():
-            return value[:TEXT_LIMIT]
+            return value[:limit]
         case None | bool():
             return value
         case int() if abs(value) < NUMBER_LIMIT:

@@ -12,7 +12,7 @@ from typing import ClassVar
 from handiwork.events.action import FileReadAction, HookRunAction
 from handiwork.events.base import Action, Observation, Run
 from handiwork.events.observation import FileReadObservation, HookRunObservation
-from handiwork.events.related_files import Match, matches_in, pattern_of, related
+from handiwork.events.related_files import Match, matches_in, patterns_of, related
 
 READ = 30
 """The most files of a small workspace, whose smallest files are read although there is no room for all."""
@@ -33,6 +33,10 @@ RUNNERS = frozenset({"Makefile", "justfile", "package.json"})
 
 _RELATED = 8
 """Maximum number of files that are shown because the task seems to be about them."""
+_LISTED = 4_000
+"""Maximum number of files that are listed."""
+_DEFINITIONS = 20
+"""Maximum number of definitions searched for in a file."""
 _LINES = 5
 """Maximum number of lines shown of such a file that is too long."""
 _AROUND = 24
@@ -48,8 +52,8 @@ _FILES = (
     "2>/dev/null | LC_ALL=C command grep -za . || command find . "
     r"\( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune -o -type f -print0)"
 )
-_LIST = "(PATH=/usr/local/bin:/usr/bin:/bin; {files} | command xargs -0 -r {program} 2>/dev/null | command head {most})"
-_SIZES = _LIST.format(files=_FILES, program="wc -c", most="-n 2000")
+_LIST = "(PATH=/usr/local/bin:/usr/bin:/bin; {files} | command xargs -0 -r {program} 2>/dev/null | {end})"
+_SIZES = _LIST.format(files=_FILES, program="wc -c --", end=f"command head -n {_LISTED}")
 _FIND = f"builtin type -P {' '.join(PROGRAMS)}"  # runs none of them
 _ENTRY = re.compile(r"\s*(\d+) (?:\./)?(.+)")
 
@@ -73,6 +77,7 @@ class WorkspaceOverviewAction(Action):
         if not isinstance(listing, HookRunObservation):
             return listing
         sizes = _sizes(listing.text)
+        is_cut = len(listing.text.splitlines()) >= _LISTED
         about = related(list(sizes), self.text, await self._matches(run))
         entries = _entries(sizes, about, self.budget // 3)
         left = self.budget - _ELSE - sum(len(entry) + _AROUND for entry in entries)
@@ -84,25 +89,27 @@ class WorkspaceOverviewAction(Action):
         found = await run(HookRunAction(command=_FIND, input="", directory="."))
         names = {_name(path) for path in found.text.splitlines()}
         return WorkspaceOverviewObservation(
-            content=_text(sizes, entries, files, about, self.budget),
+            content=_text(sizes, entries, files, about, self.budget, is_cut=is_cut),
             paths=tuple(sorted(sizes)),
-            files=len(sizes),
+            files=len(sizes) + is_cut,
             shown=tuple(path for path, size in sizes.items() if path in files or not size),
             programs=tuple(name for name in PROGRAMS if name in names),
         )
 
     async def _matches(self, run: Run) -> list[Match]:
-        pattern = pattern_of(self.text)
-        if not pattern:
-            return []
-        program = f"grep -IHnZE -m {_LINES} -e '{pattern}'"
-        command = _LIST.format(files=_FILES, program=program, most="-c 200000")
-        found = await run(HookRunAction(command=command, input="", directory=".", timeout=10))
-        return [match for match in matches_in(found.text, pattern) if _name(match.path) not in ADVICE]
+        found: dict[tuple[str, int], Match] = {}
+        for pattern, most in zip(patterns_of(self.text), (_DEFINITIONS, _LINES)):  # noqa: B905 - one may be missing
+            # A line of generated code may be as long as a file.
+            end = "command cut -b 1-400 | command head -c 200000"
+            command = _LIST.format(files=_FILES, program=f"grep -IHnZE -m {most} -e '{pattern}' --", end=end)
+            output = await run(HookRunAction(command=command, input="", directory=".", timeout=10))
+            for match in matches_in(output.text, pattern):
+                found.setdefault((match.path, match.number), match)
+        return [match for match in found.values() if _name(match.path) not in ADVICE]
 
 
 class WorkspaceOverviewObservation(Observation):
-    """``content`` has the first names, and texts; ``paths`` are the ``files`` by name.
+    """``content`` has the first names, and texts; ``paths`` are the ``files`` by name, if all are known.
 
     ``shown`` are those whose text it has, or that are empty; ``programs`` the installed ones of PROGRAMS.
     """
@@ -180,6 +187,8 @@ def _text(
     files: Mapping[str, str],
     about: Mapping[str, Sequence[Match]],
     budget: int,
+    *,
+    is_cut: bool,
 ) -> str:
     if not sizes:
         return "The workspace has no files."
@@ -188,12 +197,15 @@ def _text(
         for entry in entries
     ]
     more = sum(path not in entries and not any(folder in entries for folder in _folders(path)) for path in sizes)
-    if more:
+    if is_cut:
+        names.append("and many more files")
+    elif more:
         names.append(f"and {more} more files")
     texts = [f"{path}:\n```\n" + text.removesuffix("\n") + "\n```" for path, text in files.items()]
     text = "\n\n".join(["Files:\n" + "\n".join(names), *texts])
     for path, matches in list(about.items())[:_RELATED]:
-        lines = "\n".join(f"{match.number}: {match.line}" for match in matches)
+        best = sorted(matches, key=lambda match: (not match.defines, match.number))[:_LINES]
+        lines = "\n".join(f"{m.number}: {m.line}" for m in sorted(best, key=lambda match: match.number))
         part = f"\n\nLines of {path}:\n```\n{lines}\n```"
         if lines and path not in files and len(text) + len(part) <= budget:
             text += part

@@ -38,25 +38,22 @@ class Match:
     defines: bool
 
 
-def pattern_of(text: str) -> str:
-    """Return an extended regular expression for lines with names of the text, "" if there are none.
+def patterns_of(text: str) -> list[str]:
+    """Return extended regular expressions for lines with names of the text: definitions first, then uses.
 
-    A name of code, with a capital or an underscore inside, in quotes or before a bracket, may be anywhere in the line;
-    any other word only where it is defined.
+    Any word may be defined. Uses are those of a name of code: one with a capital or an underscore inside, in quotes, or
+    before a bracket.
     """
     names: dict[str, None] = {}
     words: dict[str, None] = {}
     for match in _WORD.finditer(text):
-        before, after = text[: match.start()][-1:], text[match.end() :][:1]
+        before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
         is_name = _INNER.search(match[0]) or after == "(" or (before in _MARKS and after == before)
         (names if is_name else words)[match[0]] = None
-    parts: list[str] = []
-    if names:
-        parts.append(rf"\b({'|'.join(list(names)[:_MOST])})\b")
-    if words:
-        either = [f"[{word[0].upper()}{word[0].lower()}]{word[1:]}" for word in list(words)[:_MOST]]
-        parts.append(rf"{_DEFINES}({'|'.join(either)}){_END}")
-    return "|".join(parts)
+    uses = list(names)[:_MOST]
+    defined = uses + [f"[{word[0].upper()}{word[0].lower()}]{word[1:]}" for word in list(words)[:_MOST]]
+    patterns = [rf"{_DEFINES}({'|'.join(defined)}){_END}"] if defined else []
+    return [*patterns, rf"\b({'|'.join(uses)})\b"] if uses else patterns
 
 
 def matches_in(output: str, pattern: str) -> list[Match]:
@@ -94,13 +91,15 @@ def related(paths: Sequence[str], text: str, matches: Sequence[Match]) -> Mappin
     most = max(5, len(paths) // _COMMON)
     scores: defaultdict[str, float] = defaultdict(float)
     for files in with_word.values():
+        defining = sum(weight == _DEFINED for weight in files.values())
         if len(files) > most:
             for path in [path for path, weight in files.items() if weight < _DEFINED]:
                 del files[path]
         for path, weight in files.items() if len(files) <= most else ():
-            scores[path] += weight / len(files)
+            scores[path] += weight / (defining if weight == _DEFINED else len(files))
     for path in paths:
-        if PurePosixPath(path).name in text:
+        name = PurePosixPath(path).name
+        if name in text and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text):
             scores[path] += len(words) + (path in text)
     by_path: defaultdict[str, list[Match]] = defaultdict(list)
     for match in matches:

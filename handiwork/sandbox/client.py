@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from handiwork.errors import BrowserError, SandboxError
 from handiwork.events.action import CmdRunAction, HookRunAction, IPythonRunCellAction
-from handiwork.events.answers import TEXT_LIMIT, AnswerError, answer
+from handiwork.events.answers import HOOK_LIMIT, TEXT_LIMIT, AnswerError, answer
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.codec import to_dict
 from handiwork.sandbox.base import NO_SECRETS, OnOutput
@@ -29,6 +29,9 @@ SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 
 KEEP = {"head": 8192, "tail": 8192}
 """Bytes of a large output that are kept in the observation itself."""
+
+KEEP_OF_HOOK = {"head": HOOK_LIMIT // 2, "tail": HOOK_LIMIT // 2}
+"""The same for a hook, whose observation is in no log."""
 
 KEEP_ALIVE = 600.0
 """Seconds that an idle connection is kept; the server keeps it for an hour."""
@@ -146,7 +149,8 @@ class Client:
         self, action: Action, on_output: OnOutput | None, secrets: Mapping[str, str], questions: ModelQuestions
     ) -> dict[str, Any]:
         """Return the server's raw answer for the observation."""
-        body = {"action": to_dict(action), "keep": KEEP, "secrets": dict(secrets)}
+        keep = KEEP_OF_HOOK if isinstance(action, HookRunAction) else KEEP
+        body = {"action": to_dict(action), "keep": keep, "secrets": dict(secrets)}
         fields: dict[str, Any] | None = None
         async with self._request("POST", "/execute", json=body) as response:
             await check(response)

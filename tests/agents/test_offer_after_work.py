@@ -141,3 +141,45 @@ async def test_an_end_without_a_file_that_the_message_names_is_questioned(messag
     ways = () if is_asked else ('{"answer": "answer"}', '{"answer": "reading"}')
     action = await step(Small("question", *ways, end, "question"), *began(*BOOKS, message=message))
     assert isinstance(action, MessageAction if is_asked else AgentFinishAction)
+
+
+def short_write(lines: int, deleted: int, gone: str) -> list[Event]:
+    write = FileWriteAction(path="long.py", content="x = 1\n")
+    return [reply("..."), write, FileWriteObservation(path="long.py", lines=lines, deleted=deleted, deleted_text=gone)]
+
+
+async def test_a_file_too_long_to_write_again_is_brought_back_and_edited() -> None:
+    events = [*began("long.py", message="Rename y in long.py."), *short_write(900, 899, "y = 2\n" * 100)]
+    told = await step(Small("part"), *events)
+    assert isinstance(told, MessageAction)
+    assert "git checkout long.py" in told.content
+    assert "y = 2" not in told.content
+    llm = Small(RUN)
+    await step(llm, *events, told)
+    assert '"```write"' not in llm.asked[0][0]
+
+
+async def test_a_second_short_text_has_lost_the_same_lines() -> None:
+    events: list[Event] = [*began("long.py", message="Rename y in long.py."), *short_write(9, 8, "y = 2\n" * 8)]
+    told = await step(Small("part"), *events)
+    assert isinstance(told, MessageAction)
+    again = await step(Small("part"), *events, told, *short_write(1, 1, "x = 0\n"))
+    assert isinstance(again, MessageAction)
+    assert again.content == told.content
+
+
+async def test_a_check_that_lacks_a_module_does_not_say_that_the_task_is_not_done() -> None:
+    output = "tests/conftest.py:1: in <module>\n    import {}\nE   ModuleNotFoundError: No module named '{}'\n"
+    for module, ends in (("astroid", True), ("a", False)):
+        events = began("a.py", "tests/test_a.py", message="Make a.py work, as `pytest -q` tells.")
+        events += [*wrote("a.py"), reply(END), *ran("pytest -q", output.format(module, module), 4)]
+        end = await step(Small(END, "change"), *events)
+        assert isinstance(end, AgentFinishAction) is ends
+
+
+async def test_the_prompt_of_a_larger_workspace_stays_as_it_is_after_a_cut_output() -> None:
+    events = began("a.py", shown=False)
+    llm = Small(RUN)
+    await step(llm, *events)
+    assert "```read_output" in llm.prompts[0]
+    assert '"```read_output"' not in llm.asked[0][0]

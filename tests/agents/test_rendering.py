@@ -9,6 +9,7 @@ from handiwork.agents.rendering import observation_text
 from handiwork.events.action import (
     CmdRunAction,
     FileEditAction,
+    FileReadAction,
     FileWriteAction,
     ForkAction,
     JobAction,
@@ -19,6 +20,7 @@ from handiwork.events.observation import (
     ChildOutcome,
     CmdOutputObservation,
     FileEditObservation,
+    FileReadObservation,
     FileWriteObservation,
     ForkObservation,
     JobObservation,
@@ -139,3 +141,21 @@ def test_a_large_output_says_how_the_rest_is_read_however_much_is_shown(limit: i
 def test_the_tools_ask_for_them(name: str, arguments: str, action: Action) -> None:
     (made,) = native_actions(Completion("", (ToolCall("c1", name, arguments),)))
     assert made == action.with_fields(tool_call_id="c1", timestamp=made.timestamp)
+
+
+def test_the_lines_of_a_file_that_are_left_out_are_named() -> None:
+    lines = [f"line {number}" for number in range(1, 201)]
+    text = "\n".join(lines) + "\n"
+    whole = FileReadObservation(path="a.py", content=text, start=1, end=200, lines=200)
+    head, note, tail = observation_text(FileReadAction(path="a.py"), whole, 400, pages=True).partition(
+        "[... lines 27 to 178 of 200 left out: `read` them with start=27 end=178 ...]"
+    )
+    assert note
+    assert head.splitlines() == lines[:26]
+    assert tail.strip().splitlines() == lines[178:]
+    cut = FileReadObservation(
+        path="a.py", content=text[:300], tail=text[-300:], blob="0" * 64, size=len(text), start=1, end=200, lines=200
+    )
+    assert "[... lines 27 to 178 of 200 left out" in observation_text(FileReadAction(path="a.py"), cut, 400, pages=True)
+    one = FileReadObservation(path="a.js", content="x" * 900, start=1, end=1, lines=1)
+    assert "500 characters left out" in observation_text(FileReadAction(path="a.js"), one, 400, pages=True)

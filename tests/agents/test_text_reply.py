@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from handiwork.agents.base import MalformedReplyError
@@ -82,3 +85,22 @@ def test_a_bound_path_does_not_begin_with_the_word_that_stands_for_it() -> None:
     third = f'"A" ( {letter.format("T")} {bare} | {last} )?'
     second = f'"P" ( {letter.format("A")} {bare} | {third} )?'
     assert f'"```read" " " ( {letter.format("P")} {bare} | {second} | quoted )' in rule
+
+
+@pytest.mark.parametrize(
+    ("block", "arguments"),
+    [
+        ("search_code trigsimp exponential", {"query": "trigsimp exponential"}),
+        ("search_code type: CLASS AND name: Parser*", {"query": "type: CLASS AND name: Parser*"}),
+        ("search_code 'max pool'", {"query": "max pool"}),
+        ("search_code\ntrigsimp exponential", {"query": "trigsimp exponential"}),
+        ("read a.py 100 180", {"path": "a.py", "start": 100, "end": 180}),
+        ("read a.py:100-180", {"path": "a.py", "start": 100, "end": 180}),
+        ("read a.py:100:", {"path": "a.py", "start": 100}),
+        ("read a.py start=100 end=180", {"path": "a.py", "start": 100, "end": 180}),
+        ("read\na.py", {"path": "a.py"}),
+    ],
+)
+def test_no_word_of_a_short_argument_is_lost(block: str, arguments: dict[str, Any]) -> None:
+    (call,) = TEXT.read(f"I look.\n\n```{block}\n```", (), TOOLS).calls
+    assert json.loads(call.arguments) == arguments

@@ -300,7 +300,7 @@ async def test_refused_again_and_again_it_ends_in_a_clear_error() -> None:
 async def test_one_output_that_fills_the_window_collapses_too() -> None:
     talk = Conversation()
     talk.step("cat big", output="start\n" + "x" * 15_000)
-    event = await Condenser(model(window=4_000)).condense(talk.state)
+    event = await Condenser(model(window=2_000)).condense(talk.state)
     assert event is not None
     talk.put(event)
     assert "15006 bytes" in talk.outputs[0]
@@ -432,3 +432,14 @@ def test_condensing_shrinks_and_keeps_the_task_and_whole_replies(
     kept = Counter(action.completion for action, _ in history if action.completion is not None)
     assert all(replies[reply] == calls for reply, calls in kept.items())
     assert set(talk.state.completions) >= set(kept)
+
+
+async def test_an_output_counts_as_long_as_a_small_window_shows_it() -> None:
+    """The prompts for a small window have 4,000 characters of an output: three of them do not fill it."""
+    talk = Conversation()
+    for number in range(3):
+        talk.step(f"cat big{number}", output="x" * 15_000)
+    assert await Condenser(model(window=16_384)).condense(talk.state) is None
+    for number in range(4):
+        talk.step(f"cat more{number}", output="x" * 15_000)
+    assert await Condenser(model("notes", window=16_384)).condense(talk.state) is not None

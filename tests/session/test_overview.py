@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,41 @@ async def test_a_small_project_is_shown_whole(bench: Bench) -> None:
     for number in range(20, READ + 20):
         (bench.workspace / f"part{number}.py").unlink()
     assert len((await overview(bench, "Look around.")).shown) == 20
+
+
+async def test_no_file_of_a_large_workspace_is_left_out(bench: Bench, shop: Path) -> None:
+    for number in range(1_000):
+        (shop / f"shop/web/page_with_a_long_name_{number:04}.py").write_text("x = 1\n")
+    seen = await overview(bench, "Does rule42.py use web_3? order web_1 web_2")
+    assert seen.files == len(seen.paths) == 1_400
+    assert "shop/web/rule42.py" in seen.shown
+
+
+async def test_names_like_options_are_files(bench: Bench) -> None:
+    subprocess.run(["git", "init", "-q", str(bench.workspace)], check=True)
+    (bench.workspace / "-x.txt").write_text("one\n")
+    assert (await overview(bench, "Look around.")).paths == ("-x.txt",)
+
+
+async def test_a_long_line_of_generated_code_hides_no_other_file(bench: Bench, shop: Path) -> None:
+    generated = "".join(f"function load{number}(e){{return e}};load(e);" for number in range(9_000))
+    subprocess.run(["git", "init", "-q", str(shop)], check=True)
+    (shop / "a.min.js").write_text(f"{generated}\n")
+    (shop / "shop/web/reading.py").write_text("def load(path):\n    return path\n")
+    assert "shop/web/reading.py" in (await overview(bench, "`load` fails for an empty path.")).shown
+
+
+async def test_common_words_before_a_definition_do_not_hide_it(bench: Bench, shop: Path) -> None:
+    for part in PARTS:
+        for number in range(30):
+            (shop / "shop" / part / f"use{number}.py").write_text("open(load())\n")
+    (shop / "shop/config.py").write_text("open(load())\n" * 600 + "def from_file(path):\n    return open(path)\n")
+    content = (await overview(bench, "Add a mode to from_file(): `load` and `open` want bytes.")).content
+    assert "Lines of shop/config.py:\n```\n1: open(load())" not in content
+    assert "601: def from_file(path):" in content
+
+
+async def test_the_end_of_another_name_names_no_file(bench: Bench, shop: Path) -> None:
+    (shop / "shop/app.py").write_text("APP = 1\n")
+    assert (await overview(bench, "It fails in /home/me/myapp.py.")).shown == ()
+    assert (await overview(bench, "It fails in (app.py).")).shown == ("shop/app.py",)

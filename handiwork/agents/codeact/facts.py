@@ -10,10 +10,13 @@ from pathlib import PurePosixPath
 from handiwork.agents.codeact.check import overview_of, project_check
 from handiwork.agents.repair.check import INTERPRETERS, named_files, programs
 from handiwork.agents.state import State
-from handiwork.events.action import FileWriteAction
+from handiwork.events.action import FileEditAction, FileWriteAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import AgentDelegateObservation, CmdOutputObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
+
+EDITS = (FileEditAction, FileWriteAction)
+"""Actions that write a file."""
 
 _NOT_FOUND = 127
 _FATAL = 128
@@ -23,6 +26,8 @@ _NO_FILE = re.compile(r"^(?:ba|da)?sh: (?:line \d+: )?(?!\S*\bbin/)\S+: No such 
 _NO_IMPORT = re.compile(
     r"^(?:ModuleNotFoundError|\S*python[\d.]*): No module named '?(\w+)(?![\w.]*__main__)", re.MULTILINE
 )
+_LACKS = re.compile(r"^(?:E +)?ModuleNotFoundError: No module named '(\w+)", re.MULTILINE)
+_RAN = re.compile(r"\b\d+ (?:passed|failed)\b|^(?:FAILED \(|OK\b)", re.MULTILINE)
 _PROSE = re.compile(r"[:,;.!?]: command not found$", re.MULTILINE)
 """What bash says of a text instead of a command: that its first word, with a mark at its end, is no program."""
 _NO_REPOSITORY = re.compile(r"^fatal: not a git repository", re.MULTILINE)
@@ -99,6 +104,20 @@ def lacks_program(observation: CmdOutputObservation) -> bool:
         # A script that is not there is no program.
         return not (_NO_FILE.search(observation.text) or _IN_SCRIPT.search(observation.text))
     return observation.error and bool(_NO_MODULE.search(observation.text))
+
+
+def lacks_module(state: State, output: str) -> bool:
+    """Return whether no test ran for want of a module that cannot be installed, and that no code of the agent imports.
+
+    It is none of the workspace.
+    """
+    overview = overview_of(state)
+    if state.totals.network or overview is None or _RAN.search(output):
+        return False
+    texts = [a.content if isinstance(a, FileWriteAction) else a.new for a, _ in state.history if isinstance(a, EDITS)]
+    own = {name for path in overview.paths for part in PurePosixPath(path).parts for name in (part, part[:-3])}
+    missing = set(_LACKS.findall(output)) - own
+    return any(not any(re.search(rf"\b{name}\b", text) for text in texts) for name in missing)
 
 
 def lacks_repository(observation: CmdOutputObservation) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.codeact.check import check_of, overview_of
 from handiwork.agents.codeact.choice import aim_of, choose, kind_of
-from handiwork.agents.codeact.facts import lacks_program, lacks_repository
+from handiwork.agents.codeact.facts import EDITS, lacks_module, lacks_program, lacks_repository
 from handiwork.agents.history import is_from_user, messages_of_user
 from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
@@ -22,7 +23,6 @@ from handiwork.events.action import (
     AgentDelegateAction,
     AgentFinishAction,
     CmdRunAction,
-    FileEditAction,
     FileWriteAction,
     IPythonRunCellAction,
     MessageAction,
@@ -45,7 +45,6 @@ _DEFINITION = re.compile(
 )
 """The definition of a name, in most languages."""
 
-EDITS = (FileEditAction, FileWriteAction)
 EDITING = ("write", "edit")
 """Tools that make EDITS."""
 COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
@@ -53,6 +52,9 @@ COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 
 LOST = "`write` has replaced all of "
 """How the message of ``lost_lines`` begins."""
+
+TOO_LONG = "too many to write again"
+"""What that message says of a file whose lines do not all stand in it."""
 
 _LOSSES = 3
 """The most such messages about one file in a turn."""
@@ -159,8 +161,8 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     if check and (will_change or changed):
         run = next((o for a, o in reversed(turn) if isinstance(a, CmdRunAction) and a.command == check), None)
         if not will_change and run is not None and run.id >= changed:
-            if is_missing(check, run.text):
-                return actions  # the user has named a check that says nothing about the work here
+            if is_missing(check, run.text) or lacks_module(state, run.text):
+                return actions  # a check that says nothing about the work here
             if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
                 return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
         elif await _may_check(llm, state, check, certain=_has_edited(state, turn, before)):
@@ -193,12 +195,16 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
 
     That is less than half of its lines, if the user's message does not ask for a whole file; or a loss of definitions
     of which the message says nothing, if it asks to add something. There are at most _LOSSES messages about a file. The
-    lines come last, as small models follow best what they have read last.
+    lines come last, as small models follow best what they have read last. Of a file too long for that the message says
+    how it comes back.
     """
     action, observation = state.history[-1]
     if not isinstance(action, FileWriteAction) or not isinstance(observation, FileWriteObservation):
         return None
     task = messages_of(state)[-1]
+    # A second short text replaces the first one, and the lines are still gone.
+    writes = [o for a, o in turn_of(state) if isinstance(o, FileWriteObservation) and o.path == observation.path]
+    observation = max(reversed(writes), key=lambda write: write.lines)
     is_short = 2 * len(action.content.splitlines()) < observation.lines
     if not is_short and not _lost_definitions(state, action, observation.deleted_text, task):
         return None
@@ -211,6 +217,10 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
     removes = not observation.undefined_names and _is_removal(state, action, observation.deleted_text, task)
     if aim == "part" and removes:
         return None
+    if len(observation.deleted_text.splitlines()) < observation.deleted:
+        back = f"First get it back, in a git repository by `git checkout {shlex.quote(action.path)}` in bash."
+        text = f"{head} It had {observation.lines} lines, {TOO_LONG}. {back} Then `edit` only what the task asks for:"
+        return MessageAction(content=f"{text}\n{task}", source="environment", completion=action.completion)
     again = "Write the whole file again: what the task asks for, and these lines, which are gone:"
     text = f"{head} The task is:\n{task}\n\n{again}\n```\n{observation.deleted_text.rstrip()}\n```"
     return MessageAction(content=text, source="environment", completion=action.completion)

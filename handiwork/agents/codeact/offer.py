@@ -10,8 +10,8 @@ from typing import Any
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact.check import check_of, overview_of
-from handiwork.agents.codeact.facts import is_repair
-from handiwork.agents.codeact.finish import COMMANDS, EDITS, LOST, UNCHANGED, done, is_idle, messages_of, turn_of
+from handiwork.agents.codeact.facts import EDITS, is_repair
+from handiwork.agents.codeact.finish import COMMANDS, LOST, TOO_LONG, UNCHANGED, done, is_idle, messages_of, turn_of
 from handiwork.agents.history import is_from_user
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ENDS, tools_called
@@ -56,8 +56,8 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
     started = any(isinstance(action, CmdRunAction) and action.background for action, _ in state.history)
     if not started and not any(job for _, job in state.totals.jobs):
         idle.add("jobs")
-    if not state.totals.outputs:
-        idle.add("read_output")
+    if not state.totals.outputs and _shows_all(state):
+        idle.add("read_output")  # in a larger workspace there will be some, and then all of the prompt were another
     if overview_of(state) is not None and _shows_all(state) and not _has_long_file(state):
         idle.add("search_code")
         idle |= {"edit"} if any(tool.name == "write" for tool in tools) else set()
@@ -76,10 +76,12 @@ def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[st
     """
     without, newest = set(again), state.history[-1][0]
     without |= set() if state.plan.tasks else {"modify_task"}
+    without |= set() if state.totals.outputs else {"read_output"}
     without |= {"plan_task"} if again else set()
     if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
         without |= set() if newest.content == UNCHANGED else {"finish"}
-        without -= {"write"} if newest.content.startswith(LOST) else set()
+        is_lost, is_long = newest.content.startswith(LOST), TOO_LONG in newest.content
+        without = without | {"write"} if is_lost and is_long else without - {"write"} if is_lost else without
     turn = turn_of(state)
     if done(turn, EDITS) or any(is_repair(observation) for _, observation in turn):
         without.add("reject")

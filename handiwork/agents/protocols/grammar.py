@@ -51,6 +51,8 @@ def _form(tool: ActionTool) -> Iterator[str]:
         return
     for name in short:
         yield f'" " {_value(name, properties[name])}'
+    if short == ["query"]:
+        yield '( " " word )*'
     if options := [json.dumps(f" {name}=") for name in properties if name not in required]:
         yield f"( ( {' | '.join(options)} ) word )*"
     yield rf'"\n" {_lines(tool)} "```"'

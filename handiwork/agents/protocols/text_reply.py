@@ -57,6 +57,8 @@ _SHELL = re.compile(r"(?:bash|sh|shell)\b", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(?:finish|reject|ask)\b|write\b.*\.(?:md|mdx|markdown)['\"]?$", re.IGNORECASE)
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_]\w*))")
 _REPLACEMENT = re.compile(r"<{5,9} ?SEARCH\n(.*?)^={5,9}\n(.*?)^>{5,9} ?REPLACE", re.DOTALL | re.MULTILINE)
+_PLACE = re.compile(r"(.+?):(\d+)(?:[-:](\d+))?:?")
+"""A path with the number of a line, or of the first and last, as programs print it."""
 _DIFF = re.compile(r"\s*(?:diff --git .*\n(?:index .*\n)?)?--- .+\n\+\+\+ .+\n@@ -\d")
 
 
@@ -273,6 +275,8 @@ def _is_change(body: str, path: str) -> bool:
 
 
 def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
+    if tool.body is None and not head and "\n" not in body.strip() and not body.lstrip().startswith("{"):
+        head, body = body.strip(), ""  # as the text of other tools, it stands between the fences
     arguments = _head_arguments(tool, head)
     _check_placeholders(tool, arguments, body)
     if tool.body is None or (body.lstrip().startswith("{") and _is_object(body, tool, arguments)):
@@ -314,7 +318,12 @@ def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
         words = shlex.split(head)
     except ValueError:
         words = head.split()
+    if tool.body is None and remaining == ["query"] and len(words) > 1:
+        return {"query": head}
+    numbers = [name for name in _options(tool) if tool.body is None and properties[name].get("type") == "integer"]
     arguments: dict[str, Any] = {}
+    if numbers and words and (place := _PLACE.fullmatch(words[0])):
+        words = [*filter(None, place.groups()), *words[1:]]
     for word in words:
         name, equals, value = word.partition("=")
         if equals and name in properties:
@@ -322,6 +331,8 @@ def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
         elif remaining:
             argument = remaining.pop(0)
             arguments[argument] = typed(properties[argument], word)
+        elif numbers and word.isdecimal():
+            arguments[numbers.pop(0)] = int(word)
         elif tool.body is not None and "path" in arguments and not _is_remark(word, str(arguments["path"])):
             raise MalformedReplyError(SPACES.format(name=tool.name, head=head))
     return arguments

@@ -83,6 +83,11 @@ def content_of(completion: CompletionEvent) -> str:
     return cast("str", completion.response.get("content") or "")
 
 
+def limit_of(action: Action, limit: int) -> int:
+    """Return the maximum characters of the action's observation: an overview has a budget of its own."""
+    return max(limit, action.budget) if isinstance(action, WorkspaceOverviewAction) else limit
+
+
 _Source = tuple[str, Action, Observation | None, CompletionEvent | None, bool, bool, int]
 
 
@@ -101,9 +106,7 @@ def _messages(protocol: ReplyProtocol, source: _Source) -> Iterator[Message]:
             yield protocol.outcome(observation.content, call)
     elif observation is not None or (action.tool_call_id is not None and not action.runnable):
         images = observation.images if isinstance(observation, _WITH_IMAGES) and vision else ()
-        if isinstance(action, WorkspaceOverviewAction):
-            limit = max(limit, action.budget)
-        text = observation_text(action, observation, limit, pages=True)
+        text = observation_text(action, observation, limit_of(action, limit), pages=True)
         if completion is None or (first is False and action.tool_call_id is None):
             text = f"{_heading(action)}{text}"
         yield protocol.outcome(text, action.tool_call_id, images)

@@ -90,7 +90,7 @@ class Condenser:
         window = self._llm.capabilities.window
         if overflow:
             # The history exceeds the window, regardless of its estimated size.
-            size = overhead(state, window) + estimate(state.history)
+            size = overhead(state, window) + estimate(state.history, window)
             draft = _Draft(state, min(window or size, size), size)
         elif window is None or (size := self._estimator.size(state, window)) <= FULL * _room(window):
             return None
@@ -118,7 +118,7 @@ class Condenser:
         summary = f"{HEADING}\n{notes}" + (f"\n\n{PLAN}\n{plan.text()}" if plan.tasks else "")
         summary += f"\n\n{TOLD}\n{told}" if told else ""
         summary += f"\n\n{WISHES}\n{wishes}" if wishes else ""
-        if len(summary) >= len(text_of(steps)):
+        if len(summary) >= len(text_of(steps, draft.window)):
             raise self._error("the model's notes on the first steps are as long as the steps themselves")
         return CondensationEvent(first=steps[0][0].id, last=steps[-1][0].id, summary=summary)
 
@@ -131,7 +131,7 @@ class Condenser:
         steps = draft.replaceable(cut)
         room = int(_room(draft.window) * CHARACTERS) - longest - len(ASK)
         for share in (1, 2, 4):
-            text = text_of(steps)
+            text = text_of(steps, draft.window)
             if len(text) > room // share:
                 text = shorten(text_of(condense(steps, _condensation(steps, "collapse"), frozenset())), room // share)
             ask = ASK.format(steps=text, words=longest // 7)
@@ -160,8 +160,11 @@ class _Draft:
         """Yield the numbers of first entries to condense: all but the recent steps, then all but the newest."""
         history, scale = self.state.history, self._scale
         recent = max(0, len(history) - NEWEST)
-        recent_size = scale * estimate(history[recent:])
-        while recent and (recent_size := recent_size + scale * estimate([history[recent - 1]])) <= RECENT * self.window:
+        recent_size = scale * estimate(history[recent:], self.window)
+        while recent:
+            recent_size += scale * estimate([history[recent - 1]], self.window)
+            if recent_size > RECENT * self.window:
+                break
             recent -= 1
         yield self._reply_boundary(recent)
         yield self._reply_boundary(max(0, len(history) - 1))
@@ -188,13 +191,13 @@ class _Draft:
             return None
         event = _condensation(self.state.history[:cut], "collapse")
         remaining = self._scale * (
-            overhead(self.state, self.window) + estimate(condense(self.state.history, event, frozenset()))
+            overhead(self.state, self.window) + estimate(condense(self.state.history, event, frozenset()), self.window)
         )
         return event if remaining <= min(limit, self.size - 1) else None
 
     def worth_notes(self, cut: int, limit: float) -> bool:
         """Return whether at most ``limit`` tokens would remain with notes in place of the first entries."""
-        freed = self._scale * (estimate(self.replaceable(cut)) - self.longest_notes / CHARACTERS)
+        freed = self._scale * (estimate(self.replaceable(cut), self.window) - self.longest_notes / CHARACTERS)
         return freed > 0 and self.size - freed <= limit
 
     @property
@@ -204,7 +207,7 @@ class _Draft:
 
     @property
     def _scale(self) -> float:
-        return self.size / (overhead(self.state, self.window) + estimate(self.state.history))
+        return self.size / (overhead(self.state, self.window) + estimate(self.state.history, self.window))
 
 
 def _room(window: float) -> float:
