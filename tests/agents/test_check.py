@@ -14,6 +14,7 @@ from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverview
 from handiwork.events.record import CondensationEvent
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
+from tests.agents.small_model import RUN, Small, step
 from tests.agents.states import ran, reply, state_of, task
 
 TEXT = Capabilities(tools=False, schema=False, window=16_384)
@@ -234,6 +235,31 @@ async def told_after(state: State, *events: Event) -> str:
     llm = ScriptedLLM([WRITE, END], capabilities=TEXT)
     await CodeActAgent(llm).step(state)
     return llm.requests[0][-1].content[-1].text or ""
+
+
+SALES = "day,item,price\nmonday,apple,3\nmonday,pear,4\ntuesday,apple,3\nfriday,quince,7\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "is_told"),
+    [
+        ("monday.csv", "day,item,price\nmonday,apple,3\nmonday,pear,4\n", True),
+        ("totals.json", '{"apple": 6, "pear": 4, "quince": 7, "days": 3}', True),
+        ("settings.json", '{"name": "shop", "debug": false, "language": "en"}', False),
+        ("sale.py", SALES, False),
+    ],
+)
+async def test_data_that_come_from_another_file_should_be_computed(path: str, content: str, is_told: bool) -> None:
+    overview = WorkspaceOverviewObservation(
+        content=f"Files:\nsales.csv (5 lines)\n\nsales.csv:\n```\n{SALES}```",
+        paths=("sales.csv",),
+        files=1,
+        shown=("sales.csv",),
+    )
+    events: list[Event] = [task("Make it from sales.csv."), WorkspaceOverviewAction(budget=9), overview, reply("So.")]
+    llm = Small(RUN)
+    await step(llm, *events, FileWriteAction(path=path, content=content), FileWriteObservation(path=path, created=True))
+    assert (f"let a command make {path} from sales.csv" in llm.prompts[0]) is is_told
 
 
 @pytest.mark.parametrize(

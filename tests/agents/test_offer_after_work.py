@@ -143,6 +143,26 @@ async def test_an_end_without_a_file_that_the_message_names_is_questioned(messag
     assert isinstance(action, MessageAction if is_asked else AgentFinishAction)
 
 
+WRITES = "I write it.\n\n```write out/oldest.txt\nEmma\n```"
+
+
+@pytest.mark.parametrize(
+    ("message", "looks"),
+    [("Put the oldest into out/oldest.txt.", "ls out/oldest.txt"), ("Put the oldest into notes.txt.", "")],
+)
+async def test_the_end_of_a_task_that_names_a_file_looks_whether_it_is_there(message: str, looks: str) -> None:
+    events = [*began(*BOOKS, message=message), *wrote("notes.txt")]
+    end = await step(Small(END), *events)
+    if not looks:
+        assert isinstance(end, AgentFinishAction)
+        return
+    assert isinstance(end, CmdRunAction)
+    assert end.command == looks
+    absent = "ls: cannot access 'out/oldest.txt': No such file or directory\n"
+    assert isinstance(await step(Small(WRITES), *events, reply(END), *ran(looks, absent, 2)), FileWriteAction)
+    assert isinstance(await step(Small(), *events, reply(END), *ran(looks, "out/oldest.txt\n", 0)), AgentFinishAction)
+
+
 def short_write(lines: int, deleted: int, gone: str) -> list[Event]:
     write = FileWriteAction(path="long.py", content="x = 1\n")
     return [reply("..."), write, FileWriteObservation(path="long.py", lines=lines, deleted=deleted, deleted_text=gone)]

@@ -46,7 +46,7 @@ def project_check(overview: WorkspaceOverviewObservation | None) -> tuple[str, s
     """Return the test command that the overview of the workspace shows, "" for none that can run; and what it lacks."""
     if overview is None:
         return "", ""
-    files = {path: text for path in runner_files(overview.paths) if (text := _text(overview, path))}
+    files = {path: text for path in runner_files(overview.paths) if (text := shown_text(overview, path))}
     check = runner(overview.paths, files) or ""
     missing = [name for name in programs(check) if name not in (*overview.programs, "unittest")]
     if missing == ["pytest"] and not any(path.endswith(".py") for path in files):
@@ -54,6 +54,7 @@ def project_check(overview: WorkspaceOverviewObservation | None) -> tuple[str, s
     return ("", missing[0]) if missing else (check, "")
 
 
-def _text(overview: WorkspaceOverviewObservation, path: str) -> str:
+def shown_text(overview: WorkspaceOverviewObservation, path: str) -> str:
+    """Return the text of a file that the overview of the workspace shows, "" if it shows none."""
     match = re.search(_FILE.format(re.escape(path)), overview.text, re.MULTILINE | re.DOTALL)
     return match[1] if match else ""

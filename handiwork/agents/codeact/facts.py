@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from handiwork.agents.codeact.check import overview_of, project_check
+from handiwork.agents.codeact.check import overview_of, project_check, shown_text
 from handiwork.agents.repair.check import INTERPRETERS, named_files, programs
 from handiwork.agents.state import State
 from handiwork.events.action import FileEditAction, FileWriteAction
 from handiwork.events.base import Action, Observation
-from handiwork.events.observation import AgentDelegateObservation, CmdOutputObservation
+from handiwork.events.observation import AgentDelegateObservation, CmdOutputObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
 
 EDITS = (FileEditAction, FileWriteAction)
@@ -45,6 +45,12 @@ _SILENT = (
     "It printed nothing. If it should print something, it is wrong: mend it. If it should make a file, look at that."
 )
 _UNTRIED = "It printed nothing, so its functions are not tested. Print a result for values of the task: "
+_DATA = (".csv", ".json", ".jsonl", ".tsv")
+_SOURCES = (*_DATA, ".log", ".txt", ".xml")
+"""The suffixes of files with data, and of those that data may come from."""
+_FEW, _MOST = 4, 0.6
+"""The least number of words of data, and the least share of them that their source has."""
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _FUNCTION = re.compile(r"^def (?!main\b)([a-z]\w*)", re.MULTILINE)
 
 
@@ -55,7 +61,8 @@ def with_facts(state: State) -> State:
     Without network a command whose program is missing comes with the advice to go on without it, and a text instead of
     a command with the advice to finish, as has a repair that succeeded. After a failed import of a module of the
     workspace, the model is told where it is; after a command of git outside a repository, or one that names a file
-    that is not there, that this is the reason; and after a silent run of a file that it wrote, what that shows.
+    that is not there, that this is the reason; after a silent run of a file that it wrote, what that shows; and after
+    it wrote data that come from another file, that a command does that better.
     """
     overview = overview_of(state)
     if overview is None:  # the model is not guided
@@ -71,6 +78,8 @@ def with_facts(state: State) -> State:
             check, missing = project_check(observation)
             fact = f"\n\nThe tests are run with `{check}`." if check else ""
             fact += f"\n\nThe tests cannot run here: {missing} is not installed." if missing and not network else ""
+        elif isinstance(action, FileWriteAction) and _is_new(observation):
+            fact = _source(action, overview)
         elif is_repair(observation):
             fact = "\nIf the task asks for nothing more, `finish` now."
         elif isinstance(observation, CmdOutputObservation) and _PROSE.search(observation.text):
@@ -144,6 +153,26 @@ def _silence(output: CmdOutputObservation, written: Mapping[str, str]) -> str:
     if not functions:
         return f"\n{_SILENT}"
     return f"\n{_UNTRIED}python3 -c 'from {'.'.join(names)} import *; print({functions[-1]}(...))'"
+
+
+def _is_new(observation: Observation | None) -> bool:
+    return isinstance(observation, FileWriteObservation) and observation.created
+
+
+def _source(write: FileWriteAction, overview: WorkspaceOverviewObservation) -> str:
+    """Return that the data of a new file come from another one and should be computed, "" if they do not seem to.
+
+    Small models count, sort and filter by head, and hardly ever right.
+    """
+    words = set(_WORD.findall(write.content))
+    if PurePosixPath(write.path).suffix not in _DATA or len(words) < _FEW:
+        return ""
+    others = (path for path in overview.shown if PurePosixPath(path).suffix in _SOURCES)
+    for path in others:
+        if len(words & set(_WORD.findall(shown_text(overview, path)))) > _MOST * len(words):
+            told = "What you count, filter, sort or convert yourself is often wrong"
+            return f"\nIts values come from {path}. {told}: let a command make {write.path} from {path}."
+    return ""
 
 
 def _absent_input(observation: CmdOutputObservation) -> str:

@@ -90,7 +90,7 @@ def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Actio
     """Return the finish that the check replaced, if the check has succeeded; None otherwise."""
     action, observation = state.history[-1]
     completion = state.completions.get(action.completion or 0)
-    if completion is None or not isinstance(action, CmdRunAction) or action.command != check_of(state):
+    if completion is None or not isinstance(action, CmdRunAction):
         return None
     if not isinstance(observation, CmdOutputObservation) or observation.exit_code != 0:  # None: it still runs
         return None
@@ -137,6 +137,8 @@ def _parrots(end: Action) -> bool:
 async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: Sequence[ActionTool]) -> list[Action]:
     """Return the actions to take; the check runs before the end of a task that has changed files.
 
+    Without a check, a small model sees whether the new files are there that the message names.
+
     A check may write files as well, which a question must not do, and the task may forbid it: unless the window is
     small, the model says whether it may run. A small model is only asked, more simply, if no change is certain.
 
@@ -167,6 +169,10 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
                 return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
         elif await _may_check(llm, state, check, certain=_has_edited(state, turn, before)):
             return [*before, CmdRunAction(command=check, completion=end.completion, tool_call_id=end.tool_call_id)]
+    elif small and changed and not before and isinstance(end, AgentFinishAction) and (names := _new_files(state)):
+        look = f"ls {shlex.join(names)}"
+        if not any(isinstance(action, CmdRunAction) and action.command == look for action, _ in turn):
+            return [CmdRunAction(command=look, completion=end.completion, tool_call_id=end.tool_call_id)]
     if before and small:
         return before  # the model sees their outcomes before it ends the task
     failure = _failure(turn) or _fault(turn) if small and isinstance(end, AgentFinishAction) else ""
@@ -344,12 +350,18 @@ def names_new_file(state: State) -> bool:
 
     Small models take "Which is the oldest? Write it to oldest.txt." for a question.
     """
+    return bool(_new_files(state))
+
+
+def _new_files(state: State) -> list[str]:
+    """Return the files that the user's last request names, and that neither were there nor the agent has written."""
     overview = overview_of(state)
     if overview is None or len(overview.paths) < overview.files:
-        return False
+        return []
     made = (action.path for action, _ in state.history if isinstance(action, FileWriteAction))
     there = {PurePosixPath(path).name for path in (*overview.paths, *made)}
-    return any(name not in there for name in _FILE_NAME.findall(request_of(state)))
+    named = dict.fromkeys(match[0] for match in _FILE_NAME.finditer(request_of(state)))
+    return [path for path in named if PurePosixPath(path).name not in there]
 
 
 def messages_of(state: State) -> list[str]:
