@@ -18,9 +18,9 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileWriteObservation, PlanObservation
-from handiwork.events.overview import LONGEST
+from handiwork.events.overview import LONGEST, WorkspaceOverviewAction, WorkspaceOverviewObservation
 from tests.agents.small_model import END, RUN, Small, began, step
-from tests.agents.states import reply, state_of
+from tests.agents.states import reply, state_of, task
 
 READ = "I look.\n\n```read a.py\n```"
 EDIT = "I mend it.\n\n```edit a.py\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```"
@@ -153,6 +153,24 @@ async def test_a_model_that_has_seen_some_of_the_files_looks_before_it_ends() ->
     assert '"```read"' in unseen.asked[0][0]
     looked = Small(END)
     assert isinstance(await step(looked, *began("a.py", "b.py", shown=False), *ran()), AgentFinishAction)
+
+
+@pytest.mark.parametrize(
+    ("text", "way", "may_end"),
+    [
+        ("\n\nshop/tax.py:\n```\nRATE = 20\n```", "reading", True),
+        ("\n\nshop/tax.py:\n```\nRATE = 20\n```", "counting", False),
+        ("\n\nMakefile:\n```\ntest:\n```", "reading", False),
+    ],
+)
+async def test_a_question_may_be_answered_from_the_file_that_it_is_about(text: str, way: str, may_end: bool) -> None:
+    paths = ("Makefile", "shop/tax.py", *(f"shop/rule{number}.py" for number in range(99)))
+    message, shown = "What is RATE in tax.py?", ("Makefile", "shop/tax.py") if "tax.py" in text else ("Makefile",)
+    look = WorkspaceOverviewAction(budget=9, text=message)
+    overview = WorkspaceOverviewObservation(content=f"Files: ...{text}", paths=paths, files=len(paths), shown=shown)
+    llm = Small("question", "answer", way, RUN if way == "counting" else "I look.\n\n```read b.py\n```")
+    await step(llm, task(message), look, overview)
+    assert ('"```finish"' in llm.asked[0][0]) is may_end
 
 
 async def test_an_agent_that_cannot_write_files_edits_small_ones() -> None:

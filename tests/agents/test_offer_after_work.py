@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 
 from handiwork.agents.codeact import CodeActAgent
+from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED
 from handiwork.agents.codeact.offer import COMMANDERS, next_offered, repeated
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, FileWriteAction, MessageAction
@@ -116,6 +117,32 @@ async def test_the_commit_of_the_example_is_no_step_of_a_task_that_asks_for_none
     assert ("commit" in action.command) is not is_copy
 
 
+ANSWERED = [reply("...\n\n```finish\n3\n```"), AgentFinishAction(outputs={"message": "3"})]
+
+
+@pytest.mark.parametrize(
+    ("before", "message", "told"),
+    [
+        (ANSWERED, "no, I meant the second", UNCHANGED),
+        (ANSWERED, "Write the second function anew, please.", NOT_DONE),
+        (ANSWERED, "Empty b.py.", NOT_DONE),
+        ([*wrote("a.py"), *ANSWERED], "the same for both", NOT_DONE),
+    ],
+)
+async def test_a_few_words_after_an_answer_may_be_a_question(before: list[Event], message: str, told: str) -> None:
+    events = [*began("a.py", "b.py", message="What does a.py return?"), *before, task(message)]
+    end = await step(Small("change", END, "change"), *events)
+    assert isinstance(end, MessageAction)
+    assert end.content == told
+
+
+async def test_a_follow_up_is_not_asked_for_the_way_to_its_answer() -> None:
+    llm = Small("question", "I look.\n\n```bash\nwc -l b.py\n```")
+    await step(llm, *began("a.py", "b.py", message="How long is a.py?"), *ANSWERED, task("and the other one?"))
+    offers = [f'"```{name}' in llm.asked[0][0] for name in ("finish", "bash", "write")]
+    assert offers == [True, True, False]
+
+
 BOOKS = ("books.csv", "data/old.txt")
 
 
@@ -203,3 +230,11 @@ async def test_the_prompt_of_a_larger_workspace_stays_as_it_is_after_a_cut_outpu
     await step(llm, *events)
     assert "```read_output" in llm.prompts[0]
     assert '"```read_output"' not in llm.asked[0][0]
+
+
+async def test_the_kind_of_a_message_is_asked_for_once() -> None:
+    agent = CodeActAgent(llm := Small("new", END))
+    actions = await agent.step(state_of(*began("a.py")))
+    assert isinstance(actions, list)
+    assert [action.content for action in actions if isinstance(action, MessageAction)] == [NOT_DONE]
+    assert len(llm.prompts) == 1  # beside the choice, which is bound to a schema

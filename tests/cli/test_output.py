@@ -290,3 +290,12 @@ def test_sessions_are_found_by_their_commands_and_archived(program: Program) -> 
     assert "no session has 'pear'" in nothing.stderr
     program("archive", session, "--undo")
     assert len(program("sessions").stdout.splitlines()) == 2
+
+
+def test_show_offers_to_apply_only_what_has_changed(program: Program) -> None:
+    program.run(finish("A list can change, a tuple cannot."))
+    answered = program("show").stdout
+    program.run(edit("greeting.txt", "hello", "good day"), finish())
+    changed = program("show").stdout
+    assert ["handiwork apply" in shown for shown in (answered, changed)] == [False, True]
+    assert "handiwork resume" in answered

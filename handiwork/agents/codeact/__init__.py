@@ -10,10 +10,21 @@ from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of, first_look, overview_of
 from handiwork.agents.codeact.choice import Choice, kind_of, way_of
 from handiwork.agents.codeact.facts import with_facts
-from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines, names_new_file, request_of, turn_of
-from handiwork.agents.codeact.offer import check_steered, for_question, next_offered, offered, repeated
+from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines
+from handiwork.agents.codeact.offer import (
+    ANY,
+    TALK,
+    check_steered,
+    for_question,
+    next_offered,
+    offered,
+    repeated,
+    shows_subject,
+)
 from handiwork.agents.codeact.prompt import has_example, prompt_messages
+from handiwork.agents.codeact.talk import is_small_talk
 from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.codeact.turn import follows_answer, names_new_file, request_of, turn_of
 from handiwork.agents.protocols import ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, with_functions
 from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, ask, is_small
@@ -43,21 +54,23 @@ class CodeActAgent(Agent):
     toolbox = TOOLS
 
     def reset(self) -> None:
-        """Clear the message cache."""
+        """Clear the message cache, and the kind of the last request."""
         self._message_cache = MessageCache()
+        self._known = ("", "")
 
     async def step(self, state: State) -> Step:
         """Ask the model for the next actions.
 
         A model without native tool calls, or with a small window, is guided: its first action is an overview of the
-        workspace, and after a reply that repeats an earlier action it is asked again, at a higher temperature and
-        without the repeated tool; after one that copies the prompt's example, without the example. Other models explore
-        by themselves, and may repeat a call to wait.
+        workspace, unless the user only says hello. After a reply that repeats an earlier action it is asked again, at a
+        higher temperature and without the repeated tool; after one that copies the prompt's example, without the
+        example. Other models explore by themselves, and may repeat a call to wait.
         """
         guided = not self.llm.capabilities.tools or is_small(self.llm.capabilities)
-        if guided and (look := first_look(state, overview_budget(self.llm.capabilities))) is not None:
+        talks = guided and self._is_general and is_small_talk(state)
+        if guided and not talks and (look := first_look(state, overview_budget(self.llm.capabilities))) is not None:
             return look
-        kind, completion = await self._kind(state) if guided else ("", 0)
+        kind, completion = await self._kind(state) if guided and not talks else ("", 0)
         if kind == "repair" and self._may_repair(state):
             inputs: dict[str, JsonValue] = {"task": state.task, "check": check_of(state)}
             return AgentDelegateAction(agent="RepairAgent", inputs=inputs, completion=completion or None)
@@ -68,9 +81,12 @@ class CodeActAgent(Agent):
             return end
         if is_small(self.llm.capabilities) and (loss := await lost_lines(self.llm, state)) is not None:
             return loss
-        allowed = next_offered(state, tools) if guided else tools
         steers = kind == "question" and self._may_steer(state) and not names_new_file(state)
-        way = await way_of(self.llm, request_of(state)) if steers else ""
+        way = TALK if talks else ANY if steers and follows_answer(state) else ""
+        if steers and not way:
+            way = await way_of(self.llm, request_of(state))
+        may_end = talks or (way == "reading" and shows_subject(state))
+        allowed = next_offered(state, tools, may_end=may_end) if guided else tools
         allowed = for_question(state, allowed, way) if way else allowed
         actions, example = await self._ask(state, tools, allowed), True
         check_steered(actions, way)
@@ -79,25 +95,34 @@ class CodeActAgent(Agent):
             copied = copies_example(self.llm.capabilities, actions, state.history)
             if not again and not copied:
                 break
-            allowed, example = next_offered(state, allowed, again), example and not copied
+            allowed, example = next_offered(state, allowed, again, may_end=may_end), example and not copied
             actions = await self._ask(state, tools, allowed, temperature, example=example)
         # A file that is written without the example before the model is no copy.
         suspects = [action for action in actions if example or not isinstance(action, FileWriteAction)]
         check_not_copied(self.llm.capabilities, suspects, state.history)
-        return await challenge(self.llm, state, actions, self.toolbox)
+        if talks:
+            return actions
+        request, known = self._known
+        return await challenge(self.llm, state, actions, self.toolbox, known if request == request_of(state) else "")
 
     async def _kind(self, state: State) -> Choice:
         """Ask for the kind of the user's message before the first reply to it, if the kind matters."""
         first = not any(action.completion for action, _ in turn_of(state))
         if first and (self._may_steer(state) or self._may_repair(state)):
-            return await kind_of(self.llm, request_of(state))
+            kind, completion = await kind_of(self.llm, request_of(state))
+            self._known = request_of(state), kind
+            return kind, completion
         return "", 0
 
     def _may_steer(self, state: State) -> bool:
         """Return whether to choose the tools for a question: a small model has the text of files before it."""
         overview = overview_of(state)
-        general = has_example(self.toolbox) and not self.tools
-        return is_small(self.llm.capabilities) and general and overview is not None and bool(overview.shown)
+        return is_small(self.llm.capabilities) and self._is_general and overview is not None and bool(overview.shown)
+
+    @property
+    def _is_general(self) -> bool:
+        """Whether the user talks with this agent, as with no micro agent."""
+        return has_example(self.toolbox) and not self.tools
 
     def _may_repair(self, state: State) -> bool:
         """Return whether RepairAgent may do the task: at its beginning, if there is a check."""

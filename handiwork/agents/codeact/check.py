@@ -7,8 +7,11 @@ import re
 from handiwork.agents.history import messages_of_user
 from handiwork.agents.repair.check import is_test, named_files, named_test, programs, runner, runner_files
 from handiwork.agents.state import State
-from handiwork.events.observation import FileWriteObservation
+from handiwork.events.observation import ErrorObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
+
+_CUT_OFF = ("interrupted", "crashed")
+"""The ``error_id`` of an action that did not run, or not to its end."""
 
 _FILE = r"^{}:\n```\n(.*?)^```$"
 
@@ -30,11 +33,14 @@ def check_of(state: State) -> str:
 def first_look(state: State, budget: int) -> WorkspaceOverviewAction | None:
     """Return the action that shows the workspace before the first reply, None if there is one already.
 
-    Its text is at most ``budget`` characters.
+    One that the user has interrupted, or that a crash has cut off, is none. Its text is at most ``budget`` characters,
+    and about all that the user has said: the first message may be a "hi".
     """
-    if any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
+    looks = (o for action, o in state.history if isinstance(action, WorkspaceOverviewAction))
+    if any(not (isinstance(o, ErrorObservation) and o.error_id in _CUT_OFF) for o in looks):
         return None
-    return WorkspaceOverviewAction(budget=budget, text=state.task)
+    text = "\n".join(message.content for message in messages_of_user(state.history))
+    return WorkspaceOverviewAction(budget=budget, text=text)
 
 
 def overview_of(state: State) -> WorkspaceOverviewObservation | None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.codeact.check import check_of, overview_of
+from handiwork.agents.codeact.check import check_of
 from handiwork.agents.codeact.choice import aim_of, choose, kind_of
 from handiwork.agents.codeact.facts import EDITS, lacks_module, lacks_program, lacks_repository
-from handiwork.agents.history import is_from_user, messages_of_user
+from handiwork.agents.codeact.turn import (
+    done,
+    follows_answer,
+    messages_of,
+    names_new_file,
+    new_files,
+    request_of,
+    turn_of,
+)
 from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small, read
@@ -30,7 +37,6 @@ from handiwork.events.action import (
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import (
     CmdOutputObservation,
-    ErrorObservation,
     FileEditObservation,
     FileWriteObservation,
     IPythonRunCellObservation,
@@ -59,10 +65,6 @@ TOO_LONG = "too many to write again"
 _LOSSES = 3
 """The most such messages about one file in a turn."""
 
-_FILE_NAME = re.compile(
-    r"(?<![\w@:./-])/?(?:[\w.-]+/)*([\w-]+\.(?:c|css|csv|go|h|html|ini|java|jpg|js|json|log|md|pdf|php|png|py|rb|rs|rst|sh|sql"
-    r"|svg|toml|ts|tsv|txt|xml|ya?ml))\b(?!@|\.\w)"
-)
 _LONG = 500
 """Characters of a message whose kind a small model mistakes: a question about a pasted log is "repair" to it."""
 UNCHANGED = (
@@ -87,10 +89,12 @@ _MAY_CHECK = (
 
 
 def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Action | None:
-    """Return the finish that the check replaced, if the check has succeeded; None otherwise."""
+    """Return the finish that the check, or the look for new files, replaced, if that has succeeded; None otherwise."""
     action, observation = state.history[-1]
     completion = state.completions.get(action.completion or 0)
     if completion is None or not isinstance(action, CmdRunAction):
+        return None
+    if action.command not in (check_of(state), _look_for(new_files(state))):
         return None
     if not isinstance(observation, CmdOutputObservation) or observation.exit_code != 0:  # None: it still runs
         return None
@@ -134,10 +138,13 @@ def _parrots(end: Action) -> bool:
     return any(part in text for part in _PARTS)
 
 
-async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: Sequence[ActionTool]) -> list[Action]:
+async def challenge(
+    llm: AgentLLM, state: State, actions: list[Action], tools: Sequence[ActionTool], kind: str = ""
+) -> list[Action]:
     """Return the actions to take; the check runs before the end of a task that has changed files.
 
-    Without a check, a small model sees whether the new files are there that the message names.
+    ``kind`` is that of the user's request, one of KINDS, if the model has told it before. Without a check, a small
+    model sees whether the new files are there that the message names.
 
     A check may write files as well, which a question must not do, and the task may forbid it: unless the window is
     small, the model says whether it may run. A small model is only asked, more simply, if no change is certain.
@@ -167,32 +174,33 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
                 return actions  # a check that says nothing about the work here
             if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
                 return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
-        elif await _may_check(llm, state, check, certain=_has_edited(state, turn, before)):
+        elif await _may_check(llm, state, check, kind, certain=_has_edited(state, turn, before)):
             return [*before, CmdRunAction(command=check, completion=end.completion, tool_call_id=end.tool_call_id)]
-    elif small and changed and not before and isinstance(end, AgentFinishAction) and (names := _new_files(state)):
-        look = f"ls {shlex.join(names)}"
+    elif small and changed and not before and isinstance(end, AgentFinishAction) and (names := new_files(state)):
+        look = _look_for(names)
         if not any(isinstance(action, CmdRunAction) and action.command == look for action, _ in turn):
             return [CmdRunAction(command=look, completion=end.completion, tool_call_id=end.tool_call_id)]
     if before and small:
         return before  # the model sees their outcomes before it ends the task
     failure = _failure(turn) or _fault(turn) if small and isinstance(end, AgentFinishAction) else ""
     # A failed command may be the answer to a question.
-    if failure and (_has_edited(state, turn, before) or await _asks_for_change(llm, state)):
+    if failure and (_has_edited(state, turn, before) or await _asks_for_change(llm, state, kind)):
         return [_facts(end, f"{failure}\nIf that shows a fault, mend it first.")]
-    if small and not changed and isinstance(end, AgentFinishAction) and (text := await why_unfinished(llm, state)):
-        return [_facts(end, text)]
+    if small and not changed and isinstance(end, AgentFinishAction):
+        text = await why_unfinished(llm, state, kind)
+        return [_facts(end, text)] if text else actions
     return actions
 
 
-async def why_unfinished(llm: AgentLLM, state: State) -> str:
+async def why_unfinished(llm: AgentLLM, state: State, kind: str = "") -> str:
     """Return what to tell a small model that ends without a change; "" if the user's last message asks for none.
 
-    Raises the errors of the model.
+    The model tells the ``kind`` of the request if that is not known. Raises the errors of the model.
     """
     if len(messages_of(state)[-1]) > _LONG:
         return UNCHANGED
-    if await _asks_for_change(llm, state):
-        return NOT_DONE
+    if await _asks_for_change(llm, state, kind):
+        return UNCHANGED if follows_answer(state) else NOT_DONE
     return UNCHANGED if names_new_file(state) else ""
 
 
@@ -209,7 +217,7 @@ async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:
         return None
     task = messages_of(state)[-1]
     # A second short text replaces the first one, and the lines are still gone.
-    writes = [o for a, o in turn_of(state) if isinstance(o, FileWriteObservation) and o.path == observation.path]
+    writes = [o for _, o in turn_of(state) if isinstance(o, FileWriteObservation) and o.path == observation.path]
     observation = max(reversed(writes), key=lambda write: write.lines)
     is_short = 2 * len(action.content.splitlines()) < observation.lines
     if not is_short and not _lost_definitions(state, action, observation.deleted_text, task):
@@ -272,12 +280,6 @@ def _fault(turn: Sequence[tuple[Action, Observation | None]]) -> str:
     return "\n".join(f"Errors of {path}: {fault}" for path, fault in faults if fault)
 
 
-def turn_of(state: State) -> list[tuple[Action, Observation | None]]:
-    """Return the history since the user's last message."""
-    last = max((n for n, (action, _) in enumerate(state.history) if is_from_user(action)), default=0)
-    return state.history[last:]
-
-
 def _last_change(state: State, turn: Sequence[tuple[Action, Observation | None]]) -> int:
     """Return the id of the last event of the turn that has changed files, 0 if none has.
 
@@ -301,17 +303,6 @@ def _last_snapshot(state: State, turn: Sequence[tuple[Action, Observation | None
     return state.totals.last_change if state.totals.last_change > turn[0][0].id else 0
 
 
-def done(turn: Sequence[tuple[Action, Observation | None]], kinds: tuple[type[Action], ...]) -> list[int]:
-    """Return the ids of the observations of the actions of these kinds that have done something."""
-    return [o.id for a, o in turn if isinstance(a, kinds) and o is not None and not is_idle(o)]
-
-
-def is_idle(observation: Observation | None) -> bool:
-    """Return whether an action has failed, or has written the text that the file had already."""
-    is_unchanged = isinstance(observation, FileWriteObservation) and observation.unchanged
-    return is_unchanged or isinstance(observation, ErrorObservation)
-
-
 def _ends(action: Action) -> bool:
     return isinstance(action, AgentFinishAction) or (isinstance(action, MessageAction) and action.wait_for_response)
 
@@ -320,50 +311,21 @@ def _facts(end: Action, text: str) -> MessageAction:
     return MessageAction(content=text, source="environment", completion=end.completion, tool_call_id=end.tool_call_id)
 
 
-async def _may_check(llm: AgentLLM, state: State, check: str, *, certain: bool) -> bool:
+async def _may_check(llm: AgentLLM, state: State, check: str, kind: str, *, certain: bool) -> bool:
     """Return whether the check may run; ``certain`` means that the task has surely changed files."""
     if is_small(llm.capabilities):
-        return certain or await _asks_for_change(llm, state)
+        return certain or await _asks_for_change(llm, state, kind)
     task = "\n\n".join(messages_of(state))
     answer, _ = await choose(llm, _MAY_CHECK.format(task=task, check=check), ("run", "skip"))
     return answer == "run"
 
 
-async def _asks_for_change(llm: AgentLLM, state: State) -> bool:
-    """Ask the model whether the user's last request asks for a change."""
-    kind, _ = await kind_of(llm, request_of(state))
+async def _asks_for_change(llm: AgentLLM, state: State, kind: str) -> bool:
+    """Return whether the user's last request asks for a change; ask the model if its ``kind`` is not known."""
+    if not kind:
+        kind, _ = await kind_of(llm, request_of(state))
     return kind != "question"
 
 
-def request_of(state: State) -> str:
-    """Return the user's last message; if it answers a question of the agent, that and the message before come first."""
-    messages = messages_of(state)
-    newest = max((at for at, (action, _) in enumerate(state.history) if is_from_user(action)), default=0)
-    asked = state.history[newest - 1][0] if newest else None
-    if isinstance(asked, MessageAction) and asked.source == "agent" and asked.content.rstrip().endswith("?"):
-        return "\n\n".join((*messages[-2:-1], asked.content, messages[-1]))
-    return messages[-1]
-
-
-def names_new_file(state: State) -> bool:
-    """Return whether the user's last request names a file that is not there, so that it may ask for it.
-
-    Small models take "Which is the oldest? Write it to oldest.txt." for a question.
-    """
-    return bool(_new_files(state))
-
-
-def _new_files(state: State) -> list[str]:
-    """Return the files that the user's last request names, and that neither were there nor the agent has written."""
-    overview = overview_of(state)
-    if overview is None or len(overview.paths) < overview.files:
-        return []
-    made = (action.path for action, _ in state.history if isinstance(action, FileWriteAction))
-    there = {PurePosixPath(path).name for path in (*overview.paths, *made)}
-    named = dict.fromkeys(match[0] for match in _FILE_NAME.finditer(request_of(state)))
-    return [path for path in named if PurePosixPath(path).name not in there]
-
-
-def messages_of(state: State) -> list[str]:
-    """Return the user's messages."""
-    return [message.content for message in messages_of_user(state.history)]
+def _look_for(files: Sequence[str]) -> str:
+    return f"ls {shlex.join(files)}"

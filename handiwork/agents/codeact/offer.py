@@ -11,7 +11,8 @@ from typing import Any
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact.check import check_of, overview_of
 from handiwork.agents.codeact.facts import EDITS, is_repair
-from handiwork.agents.codeact.finish import COMMANDS, LOST, TOO_LONG, UNCHANGED, done, is_idle, messages_of, turn_of
+from handiwork.agents.codeact.finish import COMMANDS, LOST, TOO_LONG, UNCHANGED
+from handiwork.agents.codeact.turn import done, is_idle, messages_of, turn_of
 from handiwork.agents.history import is_from_user
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ENDS, tools_called
@@ -26,12 +27,15 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action
 from handiwork.events.observation import CmdOutputObservation, FileReadObservation
-from handiwork.events.overview import LONGEST, WorkspaceOverviewObservation
+from handiwork.events.overview import LONGEST, READ, RUNNERS, WorkspaceOverviewAction, WorkspaceOverviewObservation
 
 NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "reject")
 """Tools that answer no question."""
 COMMANDERS = ("bash", "ipython", "browse")
 """Tools that run something."""
+
+TALK, ANY = "talk", "any"
+"""Ways beside WAYS: to answer small talk, at once; and a question that only those before it explain."""
 
 ONLY_ASKED = (
     "Nothing was done: the user has only asked something. `finish` with the answer; code and commands that it shows "
@@ -64,14 +68,17 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
     return _without(tools, idle)
 
 
-def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[str] = ()) -> list[ActionTool]:
+def next_offered(
+    state: State, tools: Sequence[ActionTool], again: Collection[str] = (), *, may_end: bool = False
+) -> list[ActionTool]:
     """Return the tools for the next reply: those not called ``again``.
 
-    A model that has seen only some of the workspace's files acts before it ends: small models answer from names alone.
-    A challenge is not answered by an end, unless it is UNCHANGED. One that asks for a file as a whole may be answered
-    by `write`, even after a repetition. A turn that has edited a file, or had it repaired, is not rejected: a model
-    rejects tasks after the work, for want of a test or of a repository. Nor is a repetition followed by a plan: a model
-    plans the work again that it has done. `modify_task` needs a plan, but its place in the prompt does not: a local
+    A model that has seen only some of the workspace's files acts before it ends, unless it needs no others
+    (``may_end``): small models answer from names alone. A challenge is not answered by an end, unless it is UNCHANGED.
+    One that asks for a file as a whole may be answered by `write`, even after a repetition. A turn that has edited a
+    file, or had it repaired, is not rejected: a model rejects tasks after the work, for want of a test or of a
+    repository. Nor is a repetition followed by a plan: a model plans the work again that it has done. `modify_task`
+    needs a plan, and `read_output` an output, but their places in the prompt do not: a local
     model would read all of a changed prompt again.
     """
     without, newest = set(again), state.history[-1][0]
@@ -86,7 +93,7 @@ def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[st
     if done(turn, EDITS) or any(is_repair(observation) for _, observation in turn):
         without.add("reject")
     has_acted = any(action.completion and not isinstance(action, ENDS) for action, _ in state.history)
-    if not (has_acted or _shows_all(state)):
+    if not (may_end or has_acted or _shows_all(state)):
         without |= {"finish", "reject"}
     return _without(tools, without)
 
@@ -97,6 +104,19 @@ def _shows_all(state: State) -> bool:
     return overview is None or len(overview.shown) == overview.files
 
 
+def shows_subject(state: State) -> bool:
+    """Return whether the overview of a larger workspace has the whole text of a file that the last message is about.
+
+    There it has only the texts of such files and of RUNNERS, for the messages before it.
+    """
+    message = messages_of(state)[-1]
+    looks = (o for a, o in state.history if isinstance(a, WorkspaceOverviewAction) and message in a.text)
+    overview = next((look for look in looks if isinstance(look, WorkspaceOverviewObservation)), None)
+    if overview is None or overview.files <= READ:
+        return False
+    return any(path not in RUNNERS and f"\n{path}:\n```\n" in overview.text for path in overview.shown)
+
+
 def _has_long_file(state: State) -> bool:
     """Return whether the agent has written or read a file that is too long for the overview."""
     written = (action.content for action, _ in state.history if isinstance(action, FileWriteAction))
@@ -105,13 +125,15 @@ def _has_long_file(state: State) -> bool:
 
 
 def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequence[ActionTool]:
-    """Return the tools for the first reply to a question with this way to the answer, one of WAYS.
+    """Return the tools for the first reply to a question with this way to the answer, one of WAYS, TALK or ANY.
 
     If that is reading, the reply runs no command, else it does not answer yet, unless the tests cannot run here.
     """
+    if way == TALK:
+        return [tool for tool in tools if tool.name == "finish"]
     if way == "reading":
         return _without(tools, (*NO_ANSWERS, *COMMANDERS))
-    free = way == "running" and not check_of(state)
+    free = way == ANY or (way == "running" and not check_of(state))
     return _without(tools, NO_ANSWERS if free else (*NO_ANSWERS, "finish", "ask"))
 
 
@@ -120,7 +142,7 @@ def check_steered(actions: Sequence[Action], way: str) -> None:
 
     A server that binds no replies lets such a block through, and it may only illustrate the answer.
     """
-    refused = (*EDITS, *COMMANDS) if way == "reading" else EDITS
+    refused = (*EDITS, *COMMANDS) if way in ("reading", TALK) else EDITS
     if way and any(isinstance(action, refused) for action in actions):
         raise MalformedReplyError(ONLY_ASKED)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codeact import overview_budget
 from handiwork.agents.codeact.check import first_look
-from handiwork.agents.codeact.finish import turn_of
 from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.codeact.turn import turn_of
 from handiwork.agents.history import History, is_told
 from handiwork.agents.plan import DONE, Plan, Task
 from handiwork.agents.prompts import render

@@ -50,17 +50,19 @@ def conversation(
 
 
 def _context_first(state: State) -> Iterator[tuple[Action, Observation | None]]:
-    """Yield the history with what the agent read unasked before the task, instead of after it.
+    """Yield the history with what the agent read unasked before the message after which it did, instead of after it.
 
     That is the overview, and the context of a micro agent. Small models best follow the text that they read last.
     """
-    rest = state.history[1:]
-    # Messages of the environment, like knowledge, may stand between the task and the context.
-    leading = list(takewhile(lambda step: _is_context(step[0]) or _is_knowledge(step[0]), rest))
-    yield from (step for step in leading if _is_context(step[0]))
-    yield from state.history[:1]
-    yield from (step for step in leading if not _is_context(step[0]))
-    yield from rest[len(leading) :]
+    at = 0
+    while at < len(state.history):
+        message, rest = state.history[at], state.history[at + 1 :] if is_from_user(state.history[at][0]) else []
+        # Messages of the environment, like knowledge, may stand between the message and the context.
+        leading = list(takewhile(lambda step: _is_context(step[0]) or _is_knowledge(step[0]), rest))
+        yield from (step for step in leading if _is_context(step[0]))
+        yield message
+        yield from (step for step in leading if not _is_context(step[0]))
+        at += 1 + len(leading)
 
 
 def _is_knowledge(action: Action) -> bool:

@@ -11,7 +11,8 @@ from typing import ClassVar
 from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
-from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED, turn_of, why_unfinished
+from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED, why_unfinished
+from handiwork.agents.codeact.turn import turn_of
 from handiwork.agents.history import is_from_user, is_sent_back
 from handiwork.agents.protocols import JSON, NATIVE
 from handiwork.agents.protocols.action_tools import ActionTool

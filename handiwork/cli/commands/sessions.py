@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 from datetime import datetime
@@ -16,7 +17,7 @@ from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.summary import summary
 from handiwork.cli.terminal.transcript import Transcript
 from handiwork.cli.terminal.view import print_lines, terminal_console
-from handiwork.errors import Exit
+from handiwork.errors import Exit, HandiworkError
 from handiwork.events.base import Event, Observation
 from handiwork.events.codec import to_json
 from handiwork.events.describe import state_text
@@ -25,6 +26,8 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
+from handiwork.session.config import config_of
+from handiwork.session.storage.layout import session_dir
 
 PAGE = 500
 
@@ -120,8 +123,19 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
                 print_lines(console, transcript.lines(await with_full_text(store, event) if full else event))
         if not as_json:
             interrupted = await store.interrupted(await log.info())
-            print_lines(console, [Text(), *summary(state, log.id, changed=True, interrupted=interrupted)])
+            changed = await _has_changes(log)
+            print_lines(console, [Text(), *summary(state, log.id, changed, interrupted=interrupted)])
     return Exit.FINISHED
+
+
+async def _has_changes(log: EventLog) -> bool:
+    """Return whether there are changes or commits to apply; True if they cannot be read, as ``apply`` says why."""
+    try:
+        config = await config_of(log)
+        files = config.files(session_dir(data_dir(), log.id))
+        return await asyncio.to_thread(lambda: files.has_commits() or (not config.in_place and bool(files.changes())))
+    except (HandiworkError, OSError):
+        return True
 
 
 async def with_full_text(store: Store, event: Event) -> Event:
