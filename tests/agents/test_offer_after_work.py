@@ -6,18 +6,25 @@ from typing import Literal
 
 import pytest
 
+from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.finish import NOT_DONE, UNCHANGED
 from handiwork.agents.codeact.offer import COMMANDERS, next_offered, repeated
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, FileWriteAction, MessageAction
+from handiwork.events.action import (
+    AgentDelegateAction,
+    AgentFinishAction,
+    CmdRunAction,
+    FileWriteAction,
+    MessageAction,
+)
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentDelegateObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.small_model import END, RUN, Small, began, step
-from tests.agents.states import ran, reply, state_of, task
+from tests.agents.states import file_read, ran, reply, state_of, task
 
 TEXT = Capabilities(tools=False, schema=False, window=16_384)
 
@@ -216,12 +223,28 @@ async def test_a_second_short_text_has_lost_the_same_lines() -> None:
 
 
 async def test_a_check_that_lacks_a_module_does_not_say_that_the_task_is_not_done() -> None:
-    output = "tests/conftest.py:1: in <module>\n    import {}\nE   ModuleNotFoundError: No module named '{}'\n"
-    for module, ends in (("astroid", True), ("a", False)):
+    absent = "E   ModuleNotFoundError: No module named '{}'"
+    older = "E   ImportError: cannot import name 'quote' from '{}.urls' (/usr/lib/python3/site-packages/{}/urls.py)"
+    for error, module, ends in ((absent, "astroid", True), (older, "werkzeug", True), (absent, "a", False)):
         events = began("a.py", "tests/test_a.py", message="Make a.py work, as `pytest -q` tells.")
-        events += [*wrote("a.py"), reply(END), *ran("pytest -q", output.format(module, module), 4)]
+        output = f"tests/conftest.py:1: in <module>\n    import {module}\n{error.format(module, module)}\n"
+        events += [*wrote("a.py"), reply(END), *ran("pytest -q", output, 4)]
         end = await step(Small(END, "change"), *events)
         assert isinstance(end, AgentFinishAction) is ends
+
+
+WRITE_LONG = "I write it.\n\n```write long.py\nx = 2\n```"
+
+
+async def test_a_file_that_the_model_has_not_seen_is_not_replaced() -> None:
+    events = began("long.py", "other.py", shown=False, message="Let x be 2 in long.py.")
+    with pytest.raises(MalformedReplyError, match=r"long\.py is there already"):
+        await step(Small(WRITE_LONG), *events)
+    for seen in (file_read("long.py", "x = 1\n"), ran("cat long.py", "x = 1\n", 0)):
+        write = await step(Small(WRITE_LONG), *events, reply("I look."), *seen)
+        assert isinstance(write, FileWriteAction)
+    new = await step(Small(WRITE_LONG.replace("long.py", "new.py")), *events)
+    assert isinstance(new, FileWriteAction)
 
 
 async def test_the_prompt_of_a_larger_workspace_stays_as_it_is_after_a_cut_output() -> None:

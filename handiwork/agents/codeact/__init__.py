@@ -14,6 +14,7 @@ from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines
 from handiwork.agents.codeact.offer import (
     ANY,
     TALK,
+    check_seen,
     check_steered,
     for_question,
     next_offered,
@@ -100,6 +101,7 @@ class CodeActAgent(Agent):
         # A file that is written without the example before the model is no copy.
         suspects = [action for action in actions if example or not isinstance(action, FileWriteAction)]
         check_not_copied(self.llm.capabilities, suspects, state.history)
+        check_seen(state, actions)
         if talks:
             return actions
         request, known = self._known

@@ -26,7 +26,10 @@ _NO_FILE = re.compile(r"^(?:ba|da)?sh: (?:line \d+: )?(?!\S*\bbin/)\S+: No such 
 _NO_IMPORT = re.compile(
     r"^(?:ModuleNotFoundError|\S*python[\d.]*): No module named '?(\w+)(?![\w.]*__main__)", re.MULTILINE
 )
-_LACKS = re.compile(r"^(?:E +)?ModuleNotFoundError: No module named '(\w+)", re.MULTILINE)
+_LACKS = re.compile(
+    r"^(?:E +)?(?:ModuleNotFoundError: No module named|ImportError: cannot import name '\w+' from) '(\w+)", re.MULTILINE
+)
+"""A module that is not installed, or in another version."""
 _RAN = re.compile(r"\b\d+ (?:passed|failed)\b|^(?:FAILED \(|OK\b)", re.MULTILINE)
 _PROSE = re.compile(r"[:,;.!?]: command not found$", re.MULTILINE)
 """What bash says of a text instead of a command: that its first word, with a mark at its end, is no program."""
@@ -116,9 +119,9 @@ def lacks_program(observation: CmdOutputObservation) -> bool:
 
 
 def lacks_module(state: State, output: str) -> bool:
-    """Return whether no test ran for want of a module that cannot be installed, and that no code of the agent imports.
+    """Return whether no test ran because a module, or its right version, is missing and cannot be installed.
 
-    It is none of the workspace.
+    It is none of the workspace, and no code of the agent imports it.
     """
     overview = overview_of(state)
     if state.totals.network or overview is None or _RAN.search(output):

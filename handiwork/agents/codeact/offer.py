@@ -26,7 +26,12 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action
-from handiwork.events.observation import CmdOutputObservation, FileReadObservation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    FileEditObservation,
+    FileReadObservation,
+    FileWriteObservation,
+)
 from handiwork.events.overview import LONGEST, READ, RUNNERS, WorkspaceOverviewAction, WorkspaceOverviewObservation
 
 NO_ANSWERS = ("write", "edit", "fork", "delegate", "plan_task", "modify_task", "reject")
@@ -46,6 +51,7 @@ _ECHO = 3
 """The least number of words of a question that is taken for the user's own."""
 _WORD = re.compile(r"\w+")
 _OTHER_FIELDS = set(Action.model_fields)
+_OF_A_FILE = (FileEditObservation, FileReadObservation, FileWriteObservation)
 
 
 def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
@@ -135,6 +141,25 @@ def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequenc
         return _without(tools, (*NO_ANSWERS, *COMMANDERS))
     free = way == ANY or (way == "running" and not check_of(state))
     return _without(tools, NO_ANSWERS if free else (*NO_ANSWERS, "finish", "ask"))
+
+
+def check_seen(state: State, actions: Sequence[Action]) -> None:
+    """Raise MalformedReplyError if an action replaces a file of the workspace that the model has not seen.
+
+    Small models write a few lines in place of a long file that they know by its name.
+    """
+    overview = overview_of(state)
+    if overview is None:
+        return
+    seen = {*overview.shown, *(o.path for _, o in state.history if isinstance(o, _OF_A_FILE))}
+    commands = [action.command for action, _ in state.history if isinstance(action, CmdRunAction)]
+    for write in (action for action in actions if isinstance(action, FileWriteAction)):
+        path = write.path.removeprefix(f"{state.workspace}/").removeprefix("./")
+        is_seen = seen & {path, write.path} or any(path in command for command in commands)
+        if path in overview.paths and not is_seen:
+            raise MalformedReplyError(
+                f"Nothing was done: {path} is there already, and `write` would replace all of it. `read` it first."
+            )
 
 
 def check_steered(actions: Sequence[Action], way: str) -> None:
