@@ -12,7 +12,7 @@ from typing import ClassVar
 from handiwork.events.action import FileReadAction, HookRunAction
 from handiwork.events.base import Action, Observation, Run
 from handiwork.events.observation import FileReadObservation, HookRunObservation
-from handiwork.events.related_files import Match, matches_in, patterns_of, related
+from handiwork.events.related_files import Match, block_of, matches_in, patterns_of, related
 
 READ = 30
 """The most files of a small workspace, whose smallest files are read although there is no room for all."""
@@ -39,6 +39,8 @@ _DEFINITIONS = 20
 """Maximum number of definitions searched for in a file."""
 _LINES = 5
 """Maximum number of lines shown of such a file that is too long."""
+_BLOCKS, _BLOCK = 2, 60
+"""Maximum number of definitions shown of such a file, and of lines of each."""
 _AROUND = 24
 """The most characters that stand beside a path in the list, or around a text."""
 _ELSE = 50
@@ -62,9 +64,9 @@ class WorkspaceOverviewAction(Action):
     """List the workspace's files and read some, about ``budget`` characters in all; nothing is changed.
 
     The files of RUNNERS are read first, and those that ``text`` names, or whose code defines a name of it; of others
-    with such names, and of long files, the lines with them are shown. In a small workspace the smallest files follow. A
-    third of the budget is for the list, which has the number of files instead of the names in folders for which there
-    is no room. PROGRAMS are looked up on the PATH.
+    with such names, and of long files, the lines with them are shown, and short definitions whole. In a small workspace
+    the smallest files follow. A third of the budget is for the list, which has the number of files instead of the names
+    in folders for which there is no room. PROGRAMS are looked up on the PATH.
     """
 
     runnable: ClassVar[bool] = True
@@ -86,10 +88,13 @@ class WorkspaceOverviewAction(Action):
             observation = await run(FileReadAction(path=path))
             if isinstance(observation, FileReadObservation) and observation.blob is None:
                 files[path] = observation.content
+        blocks = {
+            path: await _blocks(run, about[path]) for path in itertools.islice(about, _RELATED) if path not in files
+        }
         found = await run(HookRunAction(command=_FIND, input="", directory="."))
         names = {_name(path) for path in found.text.splitlines()}
         return WorkspaceOverviewObservation(
-            content=_text(sizes, entries, files, about, self.budget, is_cut=is_cut),
+            content=_text(sizes, entries, files, about, blocks, self.budget, is_cut=is_cut),
             paths=tuple(sorted(sizes)),
             files=len(sizes) + is_cut,
             shown=tuple(path for path, size in sizes.items() if path in files or not size),
@@ -106,6 +111,20 @@ class WorkspaceOverviewAction(Action):
             for match in matches_in(output.text, pattern):
                 found.setdefault((match.path, match.number), match)
         return [match for match in found.values() if _name(match.path) not in ADVICE]
+
+
+async def _blocks(run: Run, matches: Sequence[Match]) -> dict[int, str]:
+    """Return the first short definitions among the matches in a file, by the number of their first line."""
+    blocks: dict[int, str] = {}
+    for match in (match for match in matches if match.defines):
+        read = await run(FileReadAction(path=match.path, start=match.number, end=match.number + _BLOCK))
+        if isinstance(read, FileReadObservation) and read.blob is None:
+            after = ["."] if read.end >= read.lines else []  # the file's end is that of the definition as well
+            block = "\n".join(block_of([*read.content.splitlines(), *after])).rstrip()
+            blocks |= {match.number: block} if block else {}
+        if len(blocks) == _BLOCKS:
+            break
+    return blocks
 
 
 class WorkspaceOverviewObservation(Observation):
@@ -186,6 +205,7 @@ def _text(
     entries: Sequence[str],
     files: Mapping[str, str],
     about: Mapping[str, Sequence[Match]],
+    blocks: Mapping[str, Mapping[int, str]],
     budget: int,
     *,
     is_cut: bool,
@@ -203,12 +223,14 @@ def _text(
         names.append(f"and {more} more files")
     texts = [f"{path}:\n```\n" + text.removesuffix("\n") + "\n```" for path, text in files.items()]
     text = "\n\n".join(["Files:\n" + "\n".join(names), *texts])
-    for path, matches in list(about.items())[:_RELATED]:
-        best = sorted(matches, key=lambda match: (not match.defines, match.number))[:_LINES]
+    for path, definitions in blocks.items():
+        others = [match for match in about[path] if match.number not in definitions]
+        best = sorted(others, key=lambda match: (not match.defines, match.number))[:_LINES]
         lines = "\n".join(f"{m.number}: {m.line}" for m in sorted(best, key=lambda match: match.number))
-        part = f"\n\nLines of {path}:\n```\n{lines}\n```"
-        if lines and path not in files and len(text) + len(part) <= budget:
-            text += part
+        parts = [f"From line {number} of {path}:\n```\n{block}\n```" for number, block in definitions.items()]
+        for part in [*parts, f"Lines of {path}:\n```\n{lines}\n```"] if lines else parts:
+            if len(text) + 2 + len(part) <= budget:
+                text += f"\n\n{part}"
     return text
 
 

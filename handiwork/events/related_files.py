@@ -107,3 +107,19 @@ def related(paths: Sequence[str], text: str, matches: Sequence[Match]) -> Mappin
             by_path[match.path].append(match)
     likeliest = sorted(scores, key=lambda path: (-scores[path], path))
     return {path: by_path.get(path, []) for path in likeliest}
+
+
+def block_of(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines of the definition that begins in the first one, none if its end is not among them."""
+    depth = _indentation(lines[0])
+    for number, line in enumerate(lines[1:], 1):
+        if line.strip() and _indentation(line) <= depth:
+            if line.lstrip().startswith("}"):
+                return lines[: number + 1]
+            if not line.lstrip().startswith((")", "]", "{")):  # which go on with the first line
+                return lines[:number]
+    return ()
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())

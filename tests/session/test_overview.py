@@ -65,12 +65,31 @@ async def test_a_word_of_a_sentence_counts_where_it_is_defined(bench: Bench, sho
 
 async def test_of_a_long_file_it_shows_the_lines_with_names_of_the_task(bench: Bench, shop: Path) -> None:
     filler = "\n".join(f"LIMIT_{number} = {number}" for number in range(1_000))
-    (shop / "shop/limits.py").write_text(f"{filler}\ndef total_weight(parcels):\n    return 0\n")
+    body = "\n".join(["    parcels.sort()"] * 80)
+    (shop / "shop/limits.py").write_text(f"{filler}\ndef total_weight(parcels):\n{body}\n    return 0\n")
     (shop / "shop/orders/rule07.py").write_text("from shop.limits import total_weight\n")
     seen = await overview(bench, "Let total_weight(parcels) return the sum of the weights.")
     assert seen.shown == ()
     assert "Lines of shop/limits.py:\n```\n1001: def total_weight(parcels):\n```" in seen.content
     assert "Lines of shop/orders/rule07.py:\n```\n1: from shop.limits import total_weight\n```" in seen.content
+
+
+@pytest.mark.parametrize(
+    ("definition", "rest"),
+    [
+        ("def total_weight(\n    parcels,\n):\n    # All of them.\n\n    return 0", "\n\nclass Other:\n    pass\n"),
+        ("function total_weight(parcels)\n{\n  return 0;\n}", "\nlet after = 1;\n"),
+        ("def total_weight(parcels):\n    return 0", "\n"),
+    ],
+)
+async def test_of_a_long_file_it_shows_short_definitions_whole(
+    bench: Bench, shop: Path, definition: str, rest: str
+) -> None:
+    filler = "\n".join(f"LIMIT_{number} = {number}" for number in range(1_000))
+    (shop / "shop/limits.py").write_text(f"{filler}\n{definition}{rest}")
+    seen = await overview(bench, "Let total_weight(parcels) return the sum of the weights.")
+    assert f"From line 1001 of shop/limits.py:\n```\n{definition}\n```" in seen.content
+    assert "Lines of shop/limits.py" not in seen.content
 
 
 async def test_the_first_is_the_file_that_defines_a_name_and_not_one_that_uses_it(bench: Bench, shop: Path) -> None:
@@ -148,7 +167,7 @@ async def test_common_words_before_a_definition_do_not_hide_it(bench: Bench, sho
     (shop / "shop/config.py").write_text("open(load())\n" * 600 + "def from_file(path):\n    return open(path)\n")
     content = (await overview(bench, "Add a mode to from_file(): `load` and `open` want bytes.")).content
     assert "Lines of shop/config.py:\n```\n1: open(load())" not in content
-    assert "601: def from_file(path):" in content
+    assert "From line 601 of shop/config.py:\n```\ndef from_file(path):" in content
 
 
 async def test_the_end_of_another_name_names_no_file(bench: Bench, shop: Path) -> None:

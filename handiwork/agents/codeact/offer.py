@@ -111,7 +111,7 @@ def _shows_all(state: State) -> bool:
 
 
 def shows_subject(state: State) -> bool:
-    """Return whether the overview of a larger workspace has the whole text of a file that the last message is about.
+    """Return whether the overview of a larger workspace has a definition, or all, of what the last message is about.
 
     There it has only the texts of such files and of RUNNERS, for the messages before it.
     """
@@ -120,7 +120,8 @@ def shows_subject(state: State) -> bool:
     overview = next((look for look in looks if isinstance(look, WorkspaceOverviewObservation)), None)
     if overview is None or overview.files <= READ:
         return False
-    return any(path not in RUNNERS and f"\n{path}:\n```\n" in overview.text for path in overview.shown)
+    whole = any(path not in RUNNERS and f"\n{path}:\n```\n" in overview.text for path in overview.shown)
+    return whole or "\n\nFrom line " in overview.text
 
 
 def _has_long_file(state: State) -> bool:
