@@ -19,7 +19,7 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Event
-from handiwork.events.observation import AgentDelegateObservation, FileWriteObservation
+from handiwork.events.observation import AgentDelegateObservation, ErrorObservation, FileWriteObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
@@ -238,13 +238,25 @@ WRITE_LONG = "I write it.\n\n```write long.py\nx = 2\n```"
 
 async def test_a_file_that_the_model_has_not_seen_is_not_replaced() -> None:
     events = began("long.py", "other.py", shown=False, message="Let x be 2 in long.py.")
-    with pytest.raises(MalformedReplyError, match=r"long\.py is there already"):
+    with pytest.raises(MalformedReplyError, match=r"long\.py has lines that you have not seen"):
         await step(Small(WRITE_LONG), *events)
     for seen in (file_read("long.py", "x = 1\n"), ran("cat long.py", "x = 1\n", 0)):
         write = await step(Small(WRITE_LONG), *events, reply("I look."), *seen)
         assert isinstance(write, FileWriteAction)
     new = await step(Small(WRITE_LONG.replace("long.py", "new.py")), *events)
     assert isinstance(new, FileWriteAction)
+
+
+async def test_a_few_lines_do_not_replace_a_long_file_and_the_next_reply_cannot_write() -> None:
+    events = began("long.py", "other.py", shown=False, message="Let x be 2 in long.py.")
+    events += [reply("I look."), *file_read("long.py", "x = 1\n" * 200)]
+    with pytest.raises(MalformedReplyError, match=r"has 200 lines, and `write` would replace all of them") as refused:
+        await step(Small(WRITE_LONG), *events)
+    llm = Small(RUN)
+    told = ErrorObservation(content=str(refused.value), error_id="malformed")
+    await step(llm, *events, reply(WRITE_LONG), told)
+    assert '"```write"' not in llm.asked[0][0]
+    assert '"```edit"' in llm.asked[0][0]
 
 
 async def test_the_prompt_of_a_larger_workspace_stays_as_it_is_after_a_cut_output() -> None:

@@ -1840,9 +1840,12 @@ export interface UserRejectObservation extends Observation {
   type: "UserRejectObservation";
 }
 /**
- * List the workspace's files and read small ones, at most ``budget`` characters in all; nothing is changed.
+ * List the workspace's files and read some, about ``budget`` characters in all; nothing is changed.
  *
- * Files whose name occurs in ``text`` are read first, then the smallest. PROGRAMS are looked up on the PATH.
+ * The files of RUNNERS are read first, and those that ``text`` names, or whose code defines a name of it; of others
+ * with such names, and of long files, the lines with them are shown, and short definitions whole. In a small workspace
+ * the smallest files follow. A third of the budget is for the list, which has the number of files instead of the names
+ * in folders for which there is no room. PROGRAMS are looked up on the PATH.
  */
 export interface WorkspaceOverviewAction extends Action {
   type: "WorkspaceOverviewAction";
@@ -1850,7 +1853,7 @@ export interface WorkspaceOverviewAction extends Action {
   text: string;
 }
 /**
- * ``content`` has the first names, and texts; ``paths`` are the ``files`` by name.
+ * ``content`` has the first names, and texts; ``paths`` are the ``files`` by name, if all are known.
  *
  * ``shown`` are those whose text it has, or that are empty; ``programs`` the installed ones of PROGRAMS.
  */

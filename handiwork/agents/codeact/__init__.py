@@ -14,7 +14,7 @@ from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines
 from handiwork.agents.codeact.offer import (
     ANY,
     TALK,
-    check_seen,
+    check_replaces,
     check_steered,
     for_question,
     next_offered,
@@ -23,9 +23,8 @@ from handiwork.agents.codeact.offer import (
     shows_subject,
 )
 from handiwork.agents.codeact.prompt import has_example, prompt_messages
-from handiwork.agents.codeact.talk import is_small_talk
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.codeact.turn import follows_answer, names_new_file, request_of, turn_of
+from handiwork.agents.codeact.turn import follows_answer, is_small_talk, names_new_file, request_of, turn_of
 from handiwork.agents.protocols import ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, with_functions
 from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, ask, is_small
@@ -101,7 +100,7 @@ class CodeActAgent(Agent):
         # A file that is written without the example before the model is no copy.
         suspects = [action for action in actions if example or not isinstance(action, FileWriteAction)]
         check_not_copied(self.llm.capabilities, suspects, state.history)
-        check_seen(state, actions)
+        check_replaces(state, actions)
         if talks:
             return actions
         request, known = self._known

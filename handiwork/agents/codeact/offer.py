@@ -28,6 +28,7 @@ from handiwork.events.action import (
 from handiwork.events.base import Action
 from handiwork.events.observation import (
     CmdOutputObservation,
+    ErrorObservation,
     FileEditObservation,
     FileReadObservation,
     FileWriteObservation,
@@ -51,7 +52,10 @@ _ECHO = 3
 """The least number of words of a question that is taken for the user's own."""
 _WORD = re.compile(r"\w+")
 _OTHER_FIELDS = set(Action.model_fields)
-_OF_A_FILE = (FileEditObservation, FileReadObservation, FileWriteObservation)
+_CHANGES = (FileEditObservation, FileWriteObservation)
+_REPLACES = "and `write` would replace all of them: nothing was done"
+_LONG = 150
+"""Lines of a file that is too long to be written again."""
 
 
 def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
@@ -95,6 +99,8 @@ def next_offered(
         without |= set() if newest.content == UNCHANGED else {"finish"}
         is_lost, is_long = newest.content.startswith(LOST), TOO_LONG in newest.content
         without = without | {"write"} if is_lost and is_long else without - {"write"} if is_lost else without
+    refused = state.history[-1][1]
+    without |= {"write"} if isinstance(refused, ErrorObservation) and _REPLACES in refused.content else set()
     turn = turn_of(state)
     if done(turn, EDITS) or any(is_repair(observation) for _, observation in turn):
         without.add("reject")
@@ -144,23 +150,27 @@ def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequenc
     return _without(tools, NO_ANSWERS if free else (*NO_ANSWERS, "finish", "ask"))
 
 
-def check_seen(state: State, actions: Sequence[Action]) -> None:
-    """Raise MalformedReplyError if an action replaces a file of the workspace that the model has not seen.
+def check_replaces(state: State, actions: Sequence[Action]) -> None:
+    """Raise MalformedReplyError if an action writes a few lines in place of a long file, or of one that was not seen.
 
-    Small models write a few lines in place of a long file that they know by its name.
+    Small models do so with a file that they know by its name or its ends.
     """
     overview = overview_of(state)
     if overview is None:
         return
-    seen = {*overview.shown, *(o.path for _, o in state.history if isinstance(o, _OF_A_FILE))}
+    reads = {o.path: o.lines for _, o in state.history if isinstance(o, FileReadObservation)}
+    seen = {*overview.shown, *(o.path for _, o in state.history if isinstance(o, _CHANGES)), *reads}
     commands = [action.command for action, _ in state.history if isinstance(action, CmdRunAction)]
     for write in (action for action in actions if isinstance(action, FileWriteAction)):
         path = write.path.removeprefix(f"{state.workspace}/").removeprefix("./")
-        is_seen = seen & {path, write.path} or any(path in command for command in commands)
+        lines = reads.get(path, 0)
+        is_seen = path in seen or any(path in command for command in commands)
         if path in overview.paths and not is_seen:
             raise MalformedReplyError(
-                f"Nothing was done: {path} is there already, and `write` would replace all of it. `read` it first."
+                f"{path} has lines that you have not seen, {_REPLACES}. `edit` a part of it, or `read` it first."
             )
+        if lines > _LONG and 2 * len(write.content.splitlines()) < lines:
+            raise MalformedReplyError(f"{path} has {lines} lines, {_REPLACES}. `edit` only what the task asks for.")
 
 
 def check_steered(actions: Sequence[Action], way: str) -> None:

@@ -23,6 +23,32 @@ _NAME = re.compile(r"`|\w[._/]\w|[a-z][A-Z]")
 """A mark of a name of code, or of a path, in a word."""
 _FEW = 5
 """Words of a message that may only mean something together with those before: "no, I meant the second"."""
+_CLAUSE = re.compile(r"[,.!?;:\n]+")
+_LETTERS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+
+# Small talk is told by words, not by a model: small models take "Thanks!" for a task. Other languages, and all that is
+# in doubt, count as about the files.
+_GREETINGS = frozenset(
+    (
+        *("hi", "hey", "hello", "hiya", "howdy", "greetings", "morning", "afternoon", "evening", "night"),
+        *("thanks", "thank", "thx", "cheers", "bye", "goodbye"),
+    )
+)
+_BESIDE = frozenset(
+    (
+        *("a", "again", "all", "and", "everybody", "everyone", "for", "friend", "good", "great", "help", "is", "it"),
+        *("lot", "me", "much", "nice", "now", "ok", "okay", "perfect", "please", "say", "so", "that", "that's"),
+        *("the", "there", "to", "very", "was", "well", "works", "you", "your"),
+    )
+)
+"""Words that may stand beside a greeting."""
+
+_ABOUT_AGENT = re.compile(
+    r"(?:who|what) are you|who (?:made|built|created) you|what can you do(?: for me)?|what do you do|how are you"
+    r"(?: doing)?(?: today)?|are you (?:there|ready|an ai|a bot|human)|what(?: is|['’]s) your name|can you help me"
+    r"|how can you help(?: me)?|which(?: programming)? languages do you (?:know|speak)"
+    r"|tell me (?:a joke|about yourself)"
+)
 
 
 def turn_of(state: State) -> list[tuple[Action, Observation | None]]:
@@ -89,3 +115,18 @@ def new_files(state: State) -> list[str]:
 def messages_of(state: State) -> list[str]:
     """Return the user's messages."""
     return [message.content for message in messages_of_user(state.history)]
+
+
+def is_small_talk(state: State) -> bool:
+    """Return whether the user's last message is a greeting, thanks, or a question about the agent itself."""
+    message = messages_of(state)[-1]
+    if request_of(state) != message:
+        return False  # it answers a question
+    clauses = [_LETTERS.findall(clause.lower()) for clause in _CLAUSE.split(message)]
+    clauses = [words for words in clauses if words]
+    about_agent = [bool(_ABOUT_AGENT.fullmatch(" ".join(words))) for words in clauses]
+    greets = any(about_agent) or any(word in _GREETINGS for words in clauses for word in words)
+    return greets and all(
+        about or all(word in _GREETINGS | _BESIDE for word in words)
+        for words, about in zip(clauses, about_agent, strict=True)
+    )

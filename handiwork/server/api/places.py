@@ -9,7 +9,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from handiwork.paths import home_dir
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
 from handiwork.server.schemas.sessions import Line, Shape
 from handiwork.session.clone import clone
@@ -54,7 +53,7 @@ class ClonedRepository(Shape):
 
 async def list_folders(call: OperationCall[FolderQuery, None]) -> FolderListing:
     """List the folders in a folder of the server's machine, for the choice of a workspace."""
-    path = Path(call.query.path) if call.query.path else home_dir() or Path("/")
+    path = Path(call.query.path) if call.query.path else Path.home()
     if not path.is_absolute():
         raise RequestRefusedError(422, "path: it must be absolute")
     return await asyncio.to_thread(_listing, path)

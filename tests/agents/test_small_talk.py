@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handiwork.agents.codeact.talk import is_small_talk
+from handiwork.agents.codeact.turn import is_small_talk
 from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
