@@ -154,4 +154,7 @@ class CodeActAgent(Agent):
 
             return self._message_cache.get_or_build(0, source, build)
 
-        return await ask(self.llm, with_facts(state), self._message_cache, prompt, tools, temperature, offered=allowed)
+        cache = self._message_cache
+        return await ask(
+            self.llm, with_facts(state), cache, prompt, tools, temperature, offered=allowed, keep_tools=True
+        )

@@ -57,16 +57,17 @@ async def ask(
     temperature: float | None = None,
     *,
     offered: Sequence[ActionTool] | None = None,
+    keep_tools: bool = False,
     choose: ChooseProtocol = protocol_of,
 ) -> list[Action]:
     """Return the model's next actions; plain text is a message to the user, who answers.
 
-    The conventions that the session has loaded stand between the ``prompt`` and the conversation.
-    The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. A native
+    The conventions that the session has loaded stand between the ``prompt`` and the conversation. The request offers
+    the ``offered`` tools, by default all; a server that binds the reply enforces that. With ``keep_tools`` a native
     request offers all first, and only these if the reply calls another one: as tools stand at the beginning of what the
     model reads, it would read all of the conversation again whenever they change. If the server refuses a feature of
-    the protocol, ``choose`` picks another one. Raises MalformedReplyError, for the first empty
-    reply in a row too, as the model gives no other to the same prompt, and the errors of the model.
+    the protocol, ``choose`` picks another one. Raises MalformedReplyError, for the first empty reply in a row too, as
+    the model gives no other to the same prompt, and the errors of the model.
     """
     while True:
         capabilities = llm.capabilities
@@ -81,10 +82,10 @@ async def ask(
             limit=SMALL_LIMIT if small else LIMIT,
         )
         try:
-            native = protocol is NATIVE
-            request = protocol.request(tools if native else offered or tools)
+            all_first = keep_tools and protocol is NATIVE
+            request = protocol.request(tools if all_first else offered or tools)
             completion: Completion = await llm.complete(messages, *request, temperature=temperature)
-            if native and offered and _calls_other(completion, tools, offered):
+            if all_first and offered and _calls_other(completion, tools, offered):
                 completion = await llm.complete(messages, *protocol.request(offered), temperature=temperature)
         except UnsupportedError as error:
             if llm.capabilities == capabilities:

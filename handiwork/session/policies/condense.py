@@ -91,11 +91,11 @@ class Condenser:
         if overflow:
             # The history exceeds the window, regardless of its estimated size.
             size = overhead(state, window) + estimate(state.history, window)
-            draft = _Draft(state, min(window or size, size), size)
+            draft = _Draft(state, min(window or size, size), size, window)
         elif window is None or (size := self._estimator.size(state, window)) <= FULL * _room(window):
             return None
         else:
-            draft = _Draft(state, window, size)
+            draft = _Draft(state, window, size, window)
         for cut, share in zip(draft.cuts(), (FULL, 1.0), strict=True):
             if event := draft.collapse(cut, TARGET * draft.window):
                 return event
@@ -118,7 +118,7 @@ class Condenser:
         summary = f"{HEADING}\n{notes}" + (f"\n\n{PLAN}\n{plan.text()}" if plan.tasks else "")
         summary += f"\n\n{TOLD}\n{told}" if told else ""
         summary += f"\n\n{WISHES}\n{wishes}" if wishes else ""
-        if len(summary) >= len(text_of(steps, draft.window)):
+        if len(summary) >= len(text_of(steps, draft.model_window)):
             raise self._error("the model's notes on the first steps are as long as the steps themselves")
         return CondensationEvent(first=steps[0][0].id, last=steps[-1][0].id, summary=summary)
 
@@ -131,7 +131,7 @@ class Condenser:
         steps = draft.replaceable(cut)
         room = int(_room(draft.window) * CHARACTERS) - longest - len(ASK)
         for share in (1, 2, 4):
-            text = text_of(steps, draft.window)
+            text = text_of(steps, draft.model_window)
             if len(text) > room // share:
                 text = shorten(text_of(condense(steps, _condensation(steps, "collapse"), frozenset())), room // share)
             ask = ASK.format(steps=text, words=longest // 7)
@@ -150,19 +150,23 @@ class Condenser:
 
 @dataclass(frozen=True)
 class _Draft:
-    """The possible condensations of one history of ``size`` tokens for a ``window`` of tokens."""
+    """The possible condensations of one history of ``size`` tokens for a ``window`` of tokens.
+
+    ``model_window`` is the model's own, by which a prompt shows outputs; None if it is unknown.
+    """
 
     state: State
     window: float
     size: float
+    model_window: float | None
 
     def cuts(self) -> Iterator[int]:
         """Yield the numbers of first entries to condense: all but the recent steps, then all but the newest."""
         history, scale = self.state.history, self._scale
         recent = max(0, len(history) - NEWEST)
-        recent_size = scale * estimate(history[recent:], self.window)
+        recent_size = scale * estimate(history[recent:], self.model_window)
         while recent:
-            recent_size += scale * estimate([history[recent - 1]], self.window)
+            recent_size += scale * estimate([history[recent - 1]], self.model_window)
             if recent_size > RECENT * self.window:
                 break
             recent -= 1
@@ -191,13 +195,14 @@ class _Draft:
             return None
         event = _condensation(self.state.history[:cut], "collapse")
         remaining = self._scale * (
-            overhead(self.state, self.window) + estimate(condense(self.state.history, event, frozenset()), self.window)
+            overhead(self.state, self.window)
+            + estimate(condense(self.state.history, event, frozenset()), self.model_window)
         )
         return event if remaining <= min(limit, self.size - 1) else None
 
     def worth_notes(self, cut: int, limit: float) -> bool:
         """Return whether at most ``limit`` tokens would remain with notes in place of the first entries."""
-        freed = self._scale * (estimate(self.replaceable(cut), self.window) - self.longest_notes / CHARACTERS)
+        freed = self._scale * (estimate(self.replaceable(cut), self.model_window) - self.longest_notes / CHARACTERS)
         return freed > 0 and self.size - freed <= limit
 
     @property
@@ -207,7 +212,7 @@ class _Draft:
 
     @property
     def _scale(self) -> float:
-        return self.size / (overhead(self.state, self.window) + estimate(self.state.history, self.window))
+        return self.size / (overhead(self.state, self.window) + estimate(self.state.history, self.model_window))
 
 
 def _room(window: float) -> float:
