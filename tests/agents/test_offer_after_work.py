@@ -14,6 +14,7 @@ from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.events.action import (
     AgentDelegateAction,
     AgentFinishAction,
+    AgentThinkAction,
     CmdRunAction,
     FileWriteAction,
     MessageAction,
@@ -257,6 +258,8 @@ async def test_a_few_lines_do_not_replace_a_long_file_and_the_next_reply_cannot_
     await step(llm, *events, reply(WRITE_LONG), told)
     assert '"```write"' not in llm.asked[0][0]
     assert '"```edit"' in llm.asked[0][0]
+    again = await step(Small(WRITE_LONG), *events, reply(WRITE_LONG), AgentThinkAction(thought=""), told, reply("..."))
+    assert isinstance(again, FileWriteAction)
 
 
 async def test_the_prompt_of_a_larger_workspace_stays_as_it_is_after_a_cut_output() -> None:

@@ -24,7 +24,7 @@ from handiwork.agents.codeact.offer import (
 )
 from handiwork.agents.codeact.prompt import has_example, prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.codeact.turn import follows_answer, is_small_talk, names_new_file, request_of, turn_of
+from handiwork.agents.codeact.turn import follows_answer, is_small_talk, new_files, request_of, turn_of
 from handiwork.agents.protocols import ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, with_functions
 from handiwork.agents.protocols.ask import RETRY_TEMPERATURES, ask, is_small
@@ -81,7 +81,7 @@ class CodeActAgent(Agent):
             return end
         if is_small(self.llm.capabilities) and (loss := await lost_lines(self.llm, state)) is not None:
             return loss
-        steers = kind == "question" and self._may_steer(state) and not names_new_file(state)
+        steers = kind == "question" and self._may_steer(state) and not new_files(state)
         way = TALK if talks else ANY if steers and follows_answer(state) else ""
         if steers and not way:
             way = await way_of(self.llm, request_of(state))

@@ -14,7 +14,6 @@ from handiwork.agents.codeact.turn import (
     done,
     follows_answer,
     messages_of,
-    names_new_file,
     new_files,
     request_of,
     turn_of,
@@ -94,7 +93,8 @@ def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Actio
     completion = state.completions.get(action.completion or 0)
     if completion is None or not isinstance(action, CmdRunAction):
         return None
-    if action.command not in (check_of(state), _look_for(new_files(state))):
+    names = new_files(state)
+    if action.command != check_of(state) and not (names and action.command == _look_for(names)):
         return None
     if not isinstance(observation, CmdOutputObservation) or observation.exit_code != 0:  # None: it still runs
         return None
@@ -201,7 +201,7 @@ async def why_unfinished(llm: AgentLLM, state: State, kind: str = "") -> str:
         return UNCHANGED
     if await _asks_for_change(llm, state, kind):
         return UNCHANGED if follows_answer(state) else NOT_DONE
-    return UNCHANGED if names_new_file(state) else ""
+    return UNCHANGED if new_files(state) else ""
 
 
 async def lost_lines(llm: AgentLLM, state: State) -> MessageAction | None:

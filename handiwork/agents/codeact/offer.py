@@ -88,8 +88,8 @@ def next_offered(
     One that asks for a file as a whole may be answered by `write`, even after a repetition. A turn that has edited a
     file, or had it repaired, is not rejected: a model rejects tasks after the work, for want of a test or of a
     repository. Nor is a repetition followed by a plan: a model plans the work again that it has done. `modify_task`
-    needs a plan, and `read_output` an output, but their places in the prompt do not: a local
-    model would read all of a changed prompt again.
+    needs a plan, and `read_output` an output, but their places in the prompt do not: a local model would read all of a
+    changed prompt again.
     """
     without, newest = set(again), state.history[-1][0]
     without |= set() if state.plan.tasks else {"modify_task"}
@@ -161,6 +161,7 @@ def check_replaces(state: State, actions: Sequence[Action]) -> None:
     reads = {o.path: o.lines for _, o in state.history if isinstance(o, FileReadObservation)}
     seen = {*overview.shown, *(o.path for _, o in state.history if isinstance(o, _CHANGES)), *reads}
     commands = [action.command for action, _ in state.history if isinstance(action, CmdRunAction)]
+    told = {o.content for _, o in state.history if isinstance(o, ErrorObservation)}
     for write in (action for action in actions if isinstance(action, FileWriteAction)):
         path = write.path.removeprefix(f"{state.workspace}/").removeprefix("./")
         lines = reads.get(path, 0)
@@ -169,8 +170,10 @@ def check_replaces(state: State, actions: Sequence[Action]) -> None:
             raise MalformedReplyError(
                 f"{path} has lines that you have not seen, {_REPLACES}. `edit` a part of it, or `read` it first."
             )
-        if lines > _LONG and 2 * len(write.content.splitlines()) < lines:
-            raise MalformedReplyError(f"{path} has {lines} lines, {_REPLACES}. `edit` only what the task asks for.")
+        refusal = f"{path} has {lines} lines, {_REPLACES}. `edit` only what the task asks for."
+        # Once: the task may ask for a whole new text.
+        if lines > _LONG and 2 * len(write.content.splitlines()) < lines and refusal not in told:
+            raise MalformedReplyError(refusal)
 
 
 def check_steered(actions: Sequence[Action], way: str) -> None:

@@ -93,16 +93,11 @@ def follows_answer(state: State) -> bool:
     return bool(before) and not (done(before, EDITS) or state.totals.last_change > before[0][0].id)
 
 
-def names_new_file(state: State) -> bool:
-    """Return whether the user's last request names a file that is not there, so that it may ask for it.
+def new_files(state: State) -> list[str]:
+    """Return the files that the user's last request names, and that neither were there nor the agent has written.
 
     Small models take "Which is the oldest? Write it to oldest.txt." for a question.
     """
-    return bool(new_files(state))
-
-
-def new_files(state: State) -> list[str]:
-    """Return the files that the user's last request names, and that neither were there nor the agent has written."""
     overview = overview_of(state)
     if overview is None or len(overview.paths) < overview.files:
         return []
