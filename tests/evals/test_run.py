@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from dataclasses import replace
@@ -18,6 +19,7 @@ from handiwork.evals.benchmarks.bird import Bird
 from handiwork.evals.benchmarks.gaia import GAIA
 from handiwork.evals.benchmarks.toolqa import ToolQA
 from handiwork.evals.running import manifest, plan
+from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import FILE, Result, Results
 from handiwork.evals.running.rollout import outcome_of
@@ -184,6 +186,22 @@ async def test_a_cap_of_cost_binds_for_all_workers_together(tmp_path: Path) -> N
     work, out = await planned(sums(tmp_path / "data", *"abcd"), model), tmp_path / "out"
     with pytest.raises(RunStoppedError, match=r"has spent 1\.20 USD, its --max-cost"):
         await finished(out, work, Caps(cost=1.0), workers=4)
+
+
+async def test_an_instance_that_cannot_run_does_not_show_that_the_others_are_free(tmp_path: Path) -> None:
+    """Until a rollout has shown its cost, one has the whole budget and no other starts beside it."""
+    results = Results(tmp_path)
+    budget = SharedBudget(5.0, results)
+    for lost in (Result(id="a", outcome="unfit"), Result(id="b", outcome="sandbox")):
+        results.add(lost)
+        with budget.reserved() as share:
+            assert share == 5.0
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(budget.ready(), 0.05)
+    results.add(Result(id="c", outcome="submitted", score=1.0, cost=1.0))
+    with budget.reserved() as share:
+        assert share == 2.0
+        assert await budget.ready()
 
 
 async def test_a_rollout_whose_share_is_spent_is_done_again_while_the_run_has_money(tmp_path: Path) -> None:

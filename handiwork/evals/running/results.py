@@ -117,8 +117,8 @@ class Results:
     """The results of a run in the folder ``out``, without an incomplete last line, which a process may be writing.
 
     ``by_key`` has the last result of each rollout, with the cost of its earlier ones added: a failed rollout is
-    repeated when a run is resumed. ``spent`` is the USD of all results, and ``dearest`` that of the dearest, None
-    without any. Raises ResultsError.
+    repeated when a run is resumed. ``spent`` is the USD of all results, and ``dearest`` that of the dearest of those
+    that were measured or paid for, None without any. Raises ResultsError.
     """
 
     def __init__(self, out: Path) -> None:
@@ -156,7 +156,8 @@ class Results:
 
     def _count(self, result: Result) -> None:
         self.spent += result.spent
-        self.dearest = max(self.dearest or 0.0, result.spent)
+        if result.spent or result.score is not None:  # an instance that cannot run does not show that others are free
+            self.dearest = max(self.dearest or 0.0, result.spent)
         previous = self.by_key.get(result.key)
         self.by_key[result.key] = result if previous is None else result.after(previous)
 
