@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from handiwork.agents.base import Agent, Step
 from handiwork.agents.state import State
 from handiwork.evals.benchmark import Benchmark, DataError, Rollout, Score
 from handiwork.evals.benchmarks.agentbench.benchmark import AgentBenchOS
@@ -25,7 +26,7 @@ from handiwork.evals.running.results import FILE, Result, Results
 from handiwork.evals.running.rollout import outcome_of
 from handiwork.evals.running.run import Caps, RunStoppedError
 from handiwork.evals.scoring.data import digest
-from handiwork.events.action import CmdRunAction, MessageAction
+from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.codec import from_json
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation, ErrorObservation
@@ -226,6 +227,30 @@ async def test_a_rollout_that_stops_before_its_share_is_exceeded_is_not_measured
     assert "another call would exceed the cost limit of $1" in stopped.why
     found = by_id((await finished(out, work, Caps(cost=3.0))).values())
     assert (found["a"].outcome, found["a"].score) == ("submitted", 1.0)
+
+
+class SubmitsAtLimit(Agent):
+    """Works until a limit, and then submits the work so far, as SWEAgent does."""
+
+    def step(self, state: State) -> Step:
+        self.llm.complete([])
+        return CmdRunAction(command="true")
+
+    def at_limit(self, state: State, limit: str) -> Step | None:
+        return AgentFinishAction(outputs={"message": "3"})
+
+
+async def test_what_an_agent_submits_when_its_share_of_the_budget_is_spent_is_not_measured(tmp_path: Path) -> None:
+    model = script(tmp_path / "script", *(bash("", cost=0.4) for _ in range(9)))
+    agent = f"{__name__}:{SubmitsAtLimit.__name__}"
+    work, out = await planned(sums(tmp_path / "data", "a"), model, agent=agent), tmp_path / "out"
+    with pytest.raises(RunStoppedError, match=r"has spent 0\.80 USD, and its --max-cost allows no more"):
+        await finished(out, work, Caps(cost=1.0))
+    (stopped,) = Results(out).by_key.values()
+    assert (stopped.outcome, stopped.score) == ("stopped", None)
+    own = await planned(sums(tmp_path / "data", "a"), model, agent=agent, cost=1.0)
+    found = by_id((await finished(tmp_path / "own", own, Caps(cost=5.0))).values())
+    assert (found["a"].outcome, found["a"].score) == ("submitted", 0.0)
 
 
 async def test_a_cap_of_cost_does_not_turn_a_limit_of_steps_into_a_stop(tmp_path: Path) -> None:

@@ -207,8 +207,9 @@ async def _result_fields(
         async with asyncio.timeout(patience), opened.hold_lease():
             rollout = await _converse(conditions, benchmark, job.instance, opened, models)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
-            if outcome == "limit" and job.budget is not None and _is_spent(job.budget, conditions, rollout.state):
-                outcome = "stopped"
+            is_cut = outcome == "limit" or (outcome == "submitted" and _ended_at_limit(rollout.state))
+            if is_cut and job.budget is not None and _is_spent(job.budget, conditions, rollout.state):
+                outcome, why = "stopped", why or "the agent ended its task at its share of the run's budget"
             elif outcome == "limit" and benchmark.fixed_steps and steps == conditions.limits.iterations:
                 outcome, why = "submitted", f"its {steps} steps were up"
             if outcome in NOT_MEASURED:
@@ -293,6 +294,15 @@ def _paused_outcome(state: State) -> Outcome:
     if state.limits.time is not None and state.time >= state.limits.time:
         return "timeout"
     return "limit" if reason in ("limit", "context") else "platform"
+
+
+def _ended_at_limit(state: State) -> bool:
+    """Return whether an agent whose money is spent ended its task by ``Agent.at_limit``.
+
+    No step begins when another call is too dear, so any other end comes from the last completion.
+    """
+    is_late = state.limits.time is not None and state.time >= state.limits.time
+    return not is_late and bool(state.history) and state.history[-1][0].completion is None
 
 
 def _is_spent(budget: float, conditions: Conditions, state: State) -> bool:
