@@ -36,6 +36,15 @@ def test_the_benchmarks_are_listed_with_what_they_need(program: Program) -> None
     assert "set HF_TOKEN" in program("eval", "list").stdout
 
 
+def test_a_benchmark_whose_files_upstream_does_not_offer_is_not_said_to_be_downloaded(
+    program: Program, tmp_path: Path
+) -> None:
+    lines = program("eval", "list", "--data", str(tmp_path)).stdout.splitlines()
+    needs = {line.split()[0]: lines[number + 2].strip() for number, line in enumerate(lines) if line[:1].strip()}
+    assert needs["swebench"] == needs["biocoder"] == "not downloaded: get its files, and give --data"
+    assert needs["mint"] == "downloaded on the first run"
+
+
 def test_a_run_ends_in_a_report(program: Program, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = program(*flags(program, data, out), "--limit", "3", "--workers", "2")

@@ -84,11 +84,18 @@ def list_(folder: Path | None, as_json: bool) -> Exit:
             about = {name: getattr(one, name) for name in ("name", "title", "size", "source", "metric", "licence")}
             print(json.dumps({**about, "splits": one.splits, "at_hand": splits}))  # noqa: T201
             continue
-        availability = f"data available: {', '.join(splits)}" if splits else one.gated or "downloaded on the first run"
+        availability = f"data available: {', '.join(splits)}" if splits else _ways_to_data(one)
         console.print(Text.assemble((one.name, "bold"), f"  {one.title}"), soft_wrap=True)
         console.print(Text(f"  {one.size} · {one.metric} · {one.licence} · {one.source}", "dim"), soft_wrap=True)
         console.print(Text(f"  {availability}", "green" if splits else "dim"), soft_wrap=True)
     return Exit.FINISHED
+
+
+def _ways_to_data(benchmark: Benchmark) -> str:
+    if benchmark.gated:
+        return benchmark.gated
+    addresses = (address for split in benchmark.splits for address in benchmark.files(split).values())
+    return "downloaded on the first run" if all(addresses) else "not downloaded: get its files, and give --data"
 
 
 def run(
