@@ -271,6 +271,18 @@ async def test_a_cap_of_cost_that_cannot_be_kept_ends_the_run(tmp_path: Path) ->
     assert (stopped.outcome, stopped.calls) == ("stopped", 1)
 
 
+async def test_a_cap_of_cost_that_cannot_be_kept_ends_the_run_also_after_rollouts_of_one_call(tmp_path: Path) -> None:
+    """The session never asks for a second call, at which it would stop; nor does it see what the judge costs."""
+    async with serving(StandIn([Reply.model_validate(finish("4"))] * 2)) as server:
+        work, out = await planned(sums(tmp_path / "data", *"ab"), "openai:of-no-price"), tmp_path / "out"
+        conditions = work.manifest.conditions.model_copy(update={"base_url": server.base_url})
+        work = replace(work, manifest=work.manifest.model_copy(update={"conditions": conditions}))
+        with pytest.raises(RunStoppedError, match="cost of some calls is not known, so --max-cost cannot be kept"):
+            await finished(out, work, Caps(cost=1.0), workers=1)
+    (measured,) = Results(out).by_key.values()
+    assert (measured.outcome, measured.score, measured.unpriced) == ("submitted", 1.0, 1)
+
+
 async def test_the_attempts_of_a_rollout_share_its_budget(tmp_path: Path) -> None:
     failing = script(tmp_path / "script", {**bash("a", cost=0.2), "usage": {"input": 7}}, {"error": "out of order"})
     work, out = await planned(sums(tmp_path / "data", "a"), failing), tmp_path / "out"

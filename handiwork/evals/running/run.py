@@ -147,10 +147,12 @@ class Run:
                 with underway.noted(self._out, job):
                     done = await execute(job)
                     await self._record(done)
-            if done.result.outcome != "stopped" or budget is None:
+            if budget is None:
                 continue
             if done.result.unpriced:
                 self._why = "the cost of some calls is not known, so --max-cost cannot be kept: leave it out"
+            if done.result.outcome != "stopped":
+                continue
             # Its share was too small, but perhaps not the rest of the run's budget.
             self._shares[key] = budget
             jobs.append(key)
