@@ -14,7 +14,7 @@ import pytest
 from handiwork.evals.benchmark import Benchmark, DataError
 from handiwork.evals.benchmarks.gpqa import COLUMNS
 from handiwork.evals.registry import all_of, find
-from handiwork.evals.reporting import report
+from handiwork.evals.reporting import report, tables
 from handiwork.evals.reporting.arms import beside, flaky
 from handiwork.evals.reporting.summary import Summary, summarise
 from handiwork.evals.running import manifest, plan
@@ -113,6 +113,12 @@ async def test_instances_whose_reference_solution_scores_by_chance_are_listed_an
         assert "| flaky-one | 1 of 2 trials |" in text
         assert "The arm oracle scores less than 1 on 1 of these instances: flaky-one." in text
         assert re.findall(r">([\w-]+)</a> \(flaky\)", page) == ["flaky-one"] * rollouts
+
+
+def test_the_advice_to_run_the_arms_names_the_split_as_arms_on_another_do_not_count() -> None:
+    run = {"benchmark": "mint", "split": "math", "agent": "CodeActAgent", "instances": 1, "trials": 1}
+    (note,) = tables.arm_notes(summarise(run, [], {}))
+    assert "Make them with `handiwork eval run mint --split math` and --agent oracle or empty" in note
 
 
 def test_an_instance_that_its_own_set_up_calls_unfit_in_some_trials_is_flaky() -> None:
