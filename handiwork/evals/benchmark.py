@@ -13,6 +13,7 @@ from handiwork.agents.state import State
 from handiwork.errors import HandiworkError
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action
+from handiwork.events.describe import describe
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.session_files import SessionFiles
@@ -68,11 +69,14 @@ class Rollout:
 
     @property
     def final_message(self) -> str:
-        """The agent's last message: to the user, at its finish, or its reason to give up; "" without one."""
+        """The agent's last message: to the user, at its finish, or its reason to give up; "" without one.
+
+        The message of a finish with other outputs, such as MathAgent's ``answer``, is all of them, as the user sees it.
+        """
         for action, _ in reversed(self.state.history):
             match action:
                 case AgentFinishAction(outputs=outputs):
-                    return str(outputs.get("message", ""))
+                    return str(outputs["message"]) if "message" in outputs else describe(action).object
                 case AgentRejectAction(outputs=outputs):
                     return str(outputs.get("message") or outputs.get("reason") or "")
                 case MessageAction(source="agent"):

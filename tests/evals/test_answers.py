@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import Instance
+from handiwork.evals.benchmarks.mint.benchmark import Mint
 from handiwork.evals.scoring.answers import LARGEST, fenced, read_answer, tagged
 from handiwork.evals.scoring.arithmetic import value_of
-from handiwork.events.action import CmdRunAction
+from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.sandbox import create as sandboxes
 from handiwork.workspace.layers import SandboxPaths
+from tests.agents.states import state_of
 from tests.evals.rollouts import no_blobs, rollout, said
 
 words = st.text().filter(lambda text: "answer>" not in text)
@@ -86,6 +89,13 @@ def test_a_formula_is_computed_and_no_program_is_run(text: str, value: object) -
 def test_what_an_agent_said_last_is_what_is_scored() -> None:
     assert rollout(Instance("1", {}), ["one", "two"]).final_message == "two"
     assert said("one").agent_state == "finished"
+
+
+async def test_an_agent_whose_finish_has_an_answer_instead_of_a_message_is_scored_on_it() -> None:
+    """MathAgent finishes with ``answer``: a benchmark of mathematics must not read it as empty."""
+    state = state_of(MessageAction(content="6 * 7?", source="user"), AgentFinishAction(outputs={"answer": "42"}))
+    ended = replace(rollout(Instance("1", {"set": "math", "reference": "42"})), state=state)
+    assert (await Mint().score(ended)).value == 1
 
 
 async def test_a_file_is_read_as_text_up_to_a_size(tmp_path: Path) -> None:
