@@ -45,6 +45,20 @@ def test_a_benchmark_whose_files_upstream_does_not_offer_is_not_said_to_be_downl
     assert needs["mint"] == "downloaded on the first run"
 
 
+def test_a_run_of_an_agent_that_is_a_file_has_a_folder_beside_the_others(
+    program: Program, data: Path, tmp_path: Path
+) -> None:
+    """The agent's path is not part of the folder's: reports find the arms beside it."""
+    agent = tmp_path / "own.md"
+    agent.write_text("---\nname: Own\ndescription: Adds.\ntools: [bash]\n---\nAdd the numbers.\n")
+    *began, _, _ = flags(program, data, tmp_path)  # without --out
+    done = program(*began, "--limit", "1", "--agent", str(agent))
+    assert done.returncode == 0, done.stderr
+    (folder,) = (program.workspace / "evals").iterdir()
+    assert folder.name.startswith("adding-test-own-2")
+    assert (folder / "manifest.json").exists()
+
+
 def test_a_run_ends_in_a_report(program: Program, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = program(*flags(program, data, out), "--limit", "3", "--workers", "2")

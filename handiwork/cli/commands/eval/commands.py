@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from handiwork.agents.registry import CONFIGURED
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
@@ -31,6 +32,7 @@ from handiwork.evals.running import arms, manifest, plan
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.results import NOT_MEASURED, Result, Results
+from handiwork.evals.running.rollout import file_name
 from handiwork.evals.running.run import Caps, Engine, Run, RunStoppedError, local
 from handiwork.evals.scoring import data
 from handiwork.events.base import utc_now
@@ -166,13 +168,19 @@ def _execute_and_report(
 def _new_folder(run_plan: RunPlan, out: Path | None) -> Path:
     conditions = run_plan.manifest.conditions
     if out is None:
-        agent = conditions.agent.rpartition(":")[2]
+        agent = short_name(conditions.agent)
         name = f"{run_plan.benchmark.name}-{conditions.split}-{agent}-{utc_now():%Y%m%d-%H%M%S}"
         out = Path.cwd() / "evals" / name
     if (out / manifest.FILE).exists():
         raise SettingsError(f"{out} already has a run: resume it with --resume {out}, or name another folder")
     out.mkdir(parents=True, exist_ok=True)
     return out
+
+
+def short_name(agent: str) -> str:
+    """Return the class of an agent that is a file's, the name of a configured agent's file without its ending."""
+    name = Path(agent).stem if agent.endswith(CONFIGURED) else agent.rpartition(":")[2]
+    return file_name(name)
 
 
 def execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> Exit:

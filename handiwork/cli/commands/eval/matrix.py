@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from handiwork.agents.registry import CONFIGURED, AgentNotFoundError
+from handiwork.agents.registry import AgentNotFoundError
 from handiwork.agents.registry import find as find_agent
 from handiwork.cli.commands.eval import commands
 from handiwork.cli.commands.eval.commands import EvalRequest
@@ -26,7 +26,6 @@ from handiwork.evals.running import matrix as matrices
 from handiwork.evals.running.arms import EMPTY, ORACLE, has_references
 from handiwork.evals.running.matrix import Matrix, MatrixCell
 from handiwork.evals.running.results import Results
-from handiwork.evals.running.rollout import file_name
 from handiwork.evals.running.run import Caps
 from handiwork.events.base import utc_now
 from handiwork.settings import SettingsError
@@ -141,7 +140,7 @@ def _cells(request: MatrixRequest, flags: Mapping[str, Any]) -> list[MatrixCell]
                 out=None,
             )
             benchmark, conditions = commands.conditions_of(asked, {**flags, "agent": agent})
-            labels = f"{benchmark.name}-{conditions.split}", _short_name(agent)
+            labels = f"{benchmark.name}-{conditions.split}", commands.short_name(agent)
             cells.append(MatrixCell(benchmark=labels[0], agent=labels[1], conditions=conditions, limit=limit))
     folders = [cell.folder for cell in cells]
     if twice := next((folder for number, folder in enumerate(folders) if folder in folders[:number]), None):
@@ -162,9 +161,3 @@ def _parsed(item: str) -> tuple[str, str | None, int | None]:
     if match is None:
         raise SettingsError(f"--benchmarks: {item!r} is not of the form NAME[:SPLIT][:LIMIT]")
     return match[1], match[2], int(match[3]) if match[3] else None
-
-
-def _short_name(agent: str) -> str:
-    """Return the class of an agent that is a file's, the name of a configured agent's file without its ending."""
-    name = Path(agent).stem if agent.endswith(CONFIGURED) else agent.rpartition(":")[2]
-    return file_name(name)
