@@ -15,8 +15,9 @@ MARGIN = 2.0
 class SharedBudget:
     """A run's budget of ``cap`` USD, None for no cap; ``results`` record the money spent.
 
-    The cost of a rollout is known only after one has ended: until then one runs alone. After that another starts only
-    if the remaining money, less the shares of the running ones, pays for the dearest so far.
+    The cost of a rollout is known only after one has ended: until then one runs alone. After that another starts beside
+    the running ones only if the remaining money, less their shares, pays for the dearest so far. When none runs, one
+    starts with what is left.
     """
 
     def __init__(self, cap: float | None, results: Results) -> None:
