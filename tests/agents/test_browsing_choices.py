@@ -116,6 +116,25 @@ class TestPage:
         assert first.name == "Ann Lunch?"
         assert (star.bid, star.name) == ("5", "")
 
+    def test_an_icon_without_a_name_is_called_as_in_the_page_s_code(self) -> None:
+        row = (
+            "[2] generic '', clickable\n\tStaticText 'Ann'\n\t[5] image '', clickable, class='fa fa-trash'\n"
+            "\t[6] button '', id='more', class='checked'"
+        )
+        assert page_lines(row).split("\n") == [
+            "- [2] generic 'Ann'",
+            "- [5] image 'fa fa-trash'",
+            "- [6] button 'more checked'",
+        ]
+
+    def test_a_long_name_and_the_content_of_a_field_are_shown_in_full(self) -> None:
+        title = "The annual report of the harbour office on ships, cranes and cargo, second part"
+        (link,) = offered(read(f"[2] link {title!r}"))
+        assert link.label == "[2] link 'The annual report of the harbour office on ships, cranes and'"
+        assert link.shown == f"{link.label}, in full {title!r}"
+        assert page_lines(f"[3] textbox 'Note' value={title!r}") == f"- [3] textbox 'Note' with {title!r}"
+        assert page_lines(f"[3] textbox '' value={'a' * 1234!r}").endswith("aaa' (234 more characters)")
+
     def test_a_wrapper_around_other_elements_is_none_of_them(self) -> None:
         page = "[1] generic '', clickable\n\t[2] button 'One'\n\t[3] cell '4', clickable\n\t\t[5] link '4'"
         assert [choice.bid for choice in offered(read(page))] == ["2", "5"]

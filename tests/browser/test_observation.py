@@ -43,6 +43,16 @@ async def test_a_selection_shows_its_options(browser: Watching, view: str):
     assert bid_of(seen.content, "option 'Green', selected")
 
 
+async def test_an_icon_without_a_name_has_the_names_of_the_page_s_code(browser: Watching):
+    seen = await browser.open("icons.html")
+    lines = [line.strip().split("] ")[-1] for line in seen.content.splitlines()]
+    assert "button '', class='icon trash'" in lines
+    assert "generic '', clickable, id='star'" in lines
+    assert "image '', clickable, src='flag.png'" in lines
+    assert "button '', src='archive'" in lines
+    assert "button 'Reply'" in lines
+
+
 @pytest.mark.parametrize("view", ["visible", "full"])
 async def test_a_table_has_rows_and_cells(browser: Watching, view: str):
     seen = await browser.open("tables.html", view=view)

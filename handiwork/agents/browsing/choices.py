@@ -11,14 +11,16 @@ from handiwork.agents.browsing.elements import CHECKED, CHOSEN, CLICKED, FILLED,
 Kind = Literal["click", "check", "uncheck", "fill", "select"]
 
 NAME = 60
-"""Maximum characters of an element's name in its line."""
+"""Maximum characters of the name by which a model refers to an element."""
+VALUE = 1_000
+"""Maximum characters of a field's content in its line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElementChoice:
     """An element and the ``kind`` of action that it accepts.
 
-    ``name`` is its visible name, ``value`` the content of a text box, ``options`` those of a select box, ``state`` a
+    ``name`` is its visible name, or that in the page's code, ``value`` the content of a text box, ``options`` those of a select box, ``state`` a
     word like "selected" or "collapsed".
     """
 
@@ -38,11 +40,15 @@ class ElementChoice:
     @property
     def shown(self) -> str:
         """The element's line in a prompt."""
-        content = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select") else ""
+        whole = f", in full {self.name!r}" if len(self.name) > NAME else ""
+        content = ""
+        if self.value and self.kind in ("fill", "select"):
+            more = f" ({len(self.value) - VALUE} more characters)" if len(self.value) > VALUE else ""
+            content = f" with {self.value[:VALUE]!r}{more}"
         checked = "" if self.state else {"check": ", not checked", "uncheck": ", checked"}.get(self.kind, "")
         options = f", options: {', '.join(self.options)}" if self.options else ""
         state = f", {self.state}" if self.state else ""
-        return f"{self.label}{content}{checked}{state}{options}"
+        return f"{self.label}{whole}{content}{checked}{state}{options}"
 
 
 _STATES = ("checked", "unchecked", "partly checked", "selected", "pressed", "expanded", "collapsed", "invalid")
@@ -70,7 +76,8 @@ def read(tree: str) -> Page:
             words = ("partly checked",) if node.role in CHECKED else _STATES
             state = ", ".join(word for word in words if node.has(word))
             role = "textbox" if node.has("editable") else node.role
-            page.append(ElementChoice(kinds[at], node.bid, role, _name(nodes, at), node.value, node.options, state))
+            name = _name(nodes, at) or node.attributes
+            page.append(ElementChoice(kinds[at], node.bid, role, name, node.value, node.options, state))
             if node.role != "textbox" or node.value:  # the texts in an editor without one are what it holds
                 said_until = max(said_until, _end(nodes, at))
         elif at >= said_until and node.role != "RootWebArea" and node.name.strip():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 CLICKED = frozenset(
     {"button", "link", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "option", "switch"}
@@ -21,6 +21,7 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _VALUE = re.compile(r"""value=(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+)""")
+_ATTRIBUTE = re.compile(r"""(?:id|class|src)=(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 """A value; its words are no properties of the element."""
 _LABEL = 40
@@ -30,7 +31,10 @@ _LABELS = frozenset({"StaticText", "LabelText", "heading", "rowheader", "columnh
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A node of the tree; ``bid`` is "" if no action applies to it, ``label`` is its name or the text before it."""
+    """A node of the tree; ``bid`` is "" if no action applies to it, ``label`` is its name or the text before it.
+
+    ``attributes`` are its id, its class and its picture's file, if it has no name.
+    """
 
     depth: int
     bid: str
@@ -40,6 +44,7 @@ class Element:
     label: str = ""
     value: str = ""
     options: tuple[str, ...] = ()
+    attributes: str = ""
 
     def has(self, word: str) -> bool:
         """Whether the node has this property, like "clickable" or "disabled"."""
@@ -63,7 +68,7 @@ def elements(tree: str) -> list[Element]:
         if node.role == "option" and (at := _list_of(found, node)) is not None:
             box = found[at]
             chosen = node.name if node.has("selected") and not box.value else box.value
-            found[at] = _with(box, options=(*box.options, node.name), value=chosen)
+            found[at] = replace(box, options=(*box.options, node.name), value=chosen)
             continue
         found.append(node)
         if node.role in _LABELS and node.name.strip():
@@ -84,6 +89,7 @@ def _element(match: re.Match[str], before: str) -> Element:
         rest=_QUOTED.sub("''", match["rest"]),
         label=" ".join((name or (before if match["role"] in FILLED | CHOSEN | CHECKED else "")).split()),
         value=_said(value["value"]) if value else "",
+        attributes=" ".join(_said(found["value"]) for found in _ATTRIBUTE.finditer(match["rest"])),
     )
 
 
@@ -100,7 +106,3 @@ def _list_of(found: list[Element], option: Element) -> int | None:
         if found[at].depth < option.depth:
             return at if found[at].role in CHOSEN and found[at].bid else None
     return None
-
-
-def _with(box: Element, *, options: tuple[str, ...], value: str) -> Element:
-    return Element(box.depth, box.bid, box.role, box.name, box.rest, box.label, value, options)

@@ -2,6 +2,7 @@
 // order of the page, each with the index of its parent item. The elements belong to the items with an `element`.
 (page, left = 0, top = 0, right = innerWidth, bottom = innerHeight) => {
   const LEAVES = new Set(["INPUT", "TEXTAREA", "SELECT", "IFRAME", "FRAME", "OBJECT", "VIDEO", "AUDIO", "CANVAS", "IMG"]);
+  const FIELDS = new Set(["INPUT", "TEXTAREA", "SELECT", "IFRAME", "FRAME"]);
   const NATIVE = "a[href], button, input, select, textarea, summary, [contenteditable=''], [contenteditable=true], [onclick]," +
     "[role=button], [role=link], [role=checkbox], [role=radio], [role=switch], [role=tab], [role=option], [role=textbox]," +
     "[role=combobox], [role=searchbox], [role=slider], [role=spinbutton], [role=treeitem], [role^=menuitem]";
@@ -9,6 +10,7 @@
   const LONG_TEXT = 2000;
   const items = [];
   const elements = [];
+  let texts = 0;
 
   const cut = (box, other) => ({
     left: Math.max(box.left, other.left),
@@ -71,6 +73,18 @@
     return hidden ? control : null;
   };
 
+  // The names that a page's code has for an icon: those of the first element in it with an id, a class or a picture.
+  const attributes = (icon) => {
+    for (const element of [icon, ...icon.querySelectorAll("*")]) {
+      const address = element.tagName === "IMG" ? element.src : element.tagName === "use" ? element.href.baseVal : "";
+      const src = address.startsWith("data:") ? "" : address.replace(/\?[^#]*/, "").split(/[/#]/).at(-1);
+      const found = Object.entries({ id: element.id, class: element.getAttribute("class"), src });
+      const named = found.filter(([, value]) => value?.trim());
+      if (named.length) return named;
+    }
+    return [];
+  };
+
   // `clip` bounds elements in the flow, `outer` those positioned against the nearest positioned ancestor.
   const walk = (node, parent, clip, outer, pointed) => {
     if (node.nodeType !== Node.ELEMENT_NODE || page.skipped(node)) return;
@@ -104,6 +118,7 @@
       if (scrolls(node, style)) item.scrollable = true;
     }
     const root = node === document.documentElement || node === document.body;
+    const textsBefore = texts;
     if (!LEAVES.has(node.tagName)) {
       const clipped = style.overflowX !== "visible" || style.overflowY !== "visible";
       const inside = clipped && !root && style.display !== "inline" ? cut(mine, box) : mine;
@@ -117,6 +132,7 @@
     else if (!root) {
       item.element = elements.length;
       elements.push(node);
+      if (visible && texts === textsBefore && !FIELDS.has(node.tagName)) item.attributes = attributes(node);
     }
   };
   const inwards = (node, number, clip, outer, shown, entirely, pointer) => {
@@ -125,7 +141,10 @@
       else if (shown && /\S/.test(child.data)) {
         if (!entirely && !seen(child, clip)) continue;
         const text = words(child, clip);
-        if (text) items.push({ parent: number, text });
+        if (text) {
+          texts += 1;
+          items.push({ parent: number, text });
+        }
       }
     }
   };

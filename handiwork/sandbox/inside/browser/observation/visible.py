@@ -15,6 +15,8 @@ from .tree import PageNode, from_accessibility
 _VISIBLE = script("visible")
 _SEEN_AROUND = 0.05
 """Hidden screens that are not worth a line."""
+_ATTRIBUTE = 60
+"""Maximum characters of an id, a class or the name of a picture's file."""
 
 Item = dict[str, Any]
 
@@ -163,6 +165,8 @@ def _node(item: Item, listening: set[int]) -> PageNode:
         node.clickable()
         if "tag" in item:
             node.note(item["tag"])
+    if item["acts"] and not node.name:
+        node.notes += [f"{name}={' '.join(value.split())[:_ATTRIBUTE]!r}" for name, value in item.get("attributes", ())]
     if "checked" in item:
         node.note("checked" if item["checked"] else "unchecked")
     if item.get("scrollable"):
