@@ -78,7 +78,7 @@
     for (const element of [icon, ...icon.querySelectorAll("*")]) {
       const address = element.tagName === "IMG" ? element.src : element.tagName === "use" ? element.href.baseVal : "";
       const src = address.startsWith("data:") ? "" : address.replace(/\?[^#]*/, "").split(/[/#]/).at(-1);
-      const found = Object.entries({ id: element.id, class: element.getAttribute("class"), src });
+      const found = Object.entries({ id: element.getAttribute("id"), class: element.getAttribute("class"), src });
       const named = found.filter(([, value]) => value?.trim());
       if (named.length) return named;
     }
