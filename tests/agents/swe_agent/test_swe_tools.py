@@ -41,11 +41,12 @@ def tools(tmp_path: Path) -> Tools:
     return Tools(tmp_path)
 
 
+ASCII = st.lists(st.text(st.characters(codec="ascii", exclude_characters="\r\n"), max_size=4).map(str.encode), max_size=5)
 LINES = st.lists(st.binary(max_size=4).map(lambda b: b.replace(b"\n", b"").replace(b"\r", b"")), max_size=5)
 
 
 @settings(max_examples=15)
-@given(lines=LINES, end=st.sampled_from([b"\n", b"\r\n"]), final=st.booleans(), new=LINES, data=st.data())
+@given(lines=LINES, end=st.sampled_from([b"\n", b"\r\n"]), final=st.booleans(), new=ASCII, data=st.data())
 def test_an_edit_touches_nothing_outside_of_its_range(
     lines: list[bytes], end: bytes, final: bool, new: list[bytes], data: st.DataObject
 ) -> None:
@@ -68,6 +69,19 @@ def test_an_edit_touches_nothing_outside_of_its_range(
         output, code = Tools(Path(folder))("edit", f"{first}:{last}", text=text)
         assert code == 0, output
         assert file.read_bytes() == before + middle + after
+
+
+def test_text_of_another_encoding_is_never_put_into_a_file(tools: Tools) -> None:
+    file = tools.folder / "a.txt"
+    latin = "caf\xe9\ntea\n".encode("latin-1")
+    file.write_bytes(latin)
+    assert "1:caf\ufffd\n" in tools("open", "a.txt")[0]
+    for seen in ("caf\ufffd noir\n", "caf\xe9 noir\n"):
+        output, code = tools("edit", "1:1", text=seen.encode())
+        assert (code, "not in UTF-8" in output) == (1, True)
+        assert file.read_bytes() == latin
+    assert tools("edit", "2:2", text=b"milk\n")[1] == 0
+    assert file.read_bytes() == "caf\xe9\nmilk\n".encode("latin-1")
 
 
 def test_a_window_and_its_moves(tools: Tools) -> None:
