@@ -41,7 +41,8 @@ def tools(tmp_path: Path) -> Tools:
     return Tools(tmp_path)
 
 
-ASCII = st.lists(st.text(st.characters(codec="ascii", exclude_characters="\r\n"), max_size=4).map(str.encode), max_size=5)
+CHARACTERS = st.characters(codec="ascii", exclude_characters="\r\n")
+ASCII = st.lists(st.text(CHARACTERS, max_size=4).map(str.encode), max_size=5)
 LINES = st.lists(st.binary(max_size=4).map(lambda b: b.replace(b"\n", b"").replace(b"\r", b"")), max_size=5)
 
 
@@ -147,6 +148,15 @@ def test_an_edit_is_not_blamed_for_errors_that_were_there(tools: Tools) -> None:
     assert tools("edit", "2:2", text=b"c = g\n")[1] == 1
     file.write_text("from os import *\nprint(getcwd(), x)\n")
     assert tools("edit", "2:2", text=b"print(other)\n")[1] == 0, "a star may define any name"
+
+
+def test_the_uses_of_an_undefined_name_can_be_repaired_one_by_one(tools: Tools) -> None:
+    file = tools.folder / "a.py"
+    file.write_text("a = unicode(1)\nb = unicode(2)\n")
+    tools("open", "a.py")
+    assert tools("edit", "1:1", text=b"a = str(1)\n")[1] == 0
+    assert file.read_text() == "a = str(1)\nb = unicode(2)\n"
+    assert tools("edit", "1:1", text=b"a = unicode(1)\n")[1] == 0, "it may be a builtin, like gettext's _"
 
 
 def test_searches_end_at_fifty(tools: Tools) -> None:

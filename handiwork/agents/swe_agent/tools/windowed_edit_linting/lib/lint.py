@@ -42,16 +42,17 @@ def new_errors(
 ) -> list[LintProblem]:
     """Return the errors that an edit added, which put ``count`` lines in place of ``first`` to ``last``.
 
-    Errors outside of these lines only move. A syntax error that was hidden behind another one is none of the edit's.
+    Errors outside of these lines only move. A syntax error that was hidden behind another one is none of the edit's,
+    and neither is a name that the file uses without a definition already.
     """
+    known = {problem.message for problem in before}
     moved = {
         problem._replace(line=problem.line + (count - (last - first + 1)) * (problem.line > last))
         for problem in before
         if not first <= problem.line <= last
     }
-    added = [problem for problem in after if problem not in moved]
+    added = [p for p in after if p not in moved and not (p.code == UNDEFINED and p.message in known)]
     if any(problem.code == SYNTAX for problem in before):
-        known = {problem.message for problem in before}
         # A syntax error may be found a line before or after its cause.
         near = {problem: int(problem.code == SYNTAX) for problem in added}
         edited = [p for p in added if first - near[p] <= p.line < first + count + near[p]]
