@@ -64,14 +64,18 @@ def apply_edits(text: str, edits: Iterable[SearchReplace], spans: Sequence[Span]
 
 
 def edited_texts(reply: str, files: Mapping[str, str], spans: Mapping[str, Sequence[Span]]) -> Texts:
-    """Return the files that a reply's edits change; none if one gets a syntax error or only blank lines change."""
+    """Return the files that a reply's edits change; none if one gets a syntax error or only blank lines change.
+
+    A file that had an error before may have one: it may be written for another version of Python.
+    """
     edits = parse_edits(reply, list(spans))
     changed: Texts = {}
     for path in dict.fromkeys(edit.path for edit in edits):
         text = apply_edits(files[path], [edit for edit in edits if edit.path == path], spans[path])
         if text.split() != files[path].split() or _code(text) != _code(files[path]):
             changed[path] = text
-    return changed if all(is_valid(path, text) for path, text in changed.items()) else {}
+    is_broken = any(is_valid(path, files[path]) and not is_valid(path, text) for path, text in changed.items())
+    return {} if is_broken else changed
 
 
 def _code(text: str) -> list[str]:

@@ -62,7 +62,7 @@ def parse_python(path: str, text: str) -> ast.Module | None:
     if PurePosixPath(path).suffix not in (".py", ".pyi"):
         return None
     try:
-        return ast.parse(text)
+        return ast.parse(text.removeprefix("\ufeff"))
     except _UNREADABLE:
         return None
 

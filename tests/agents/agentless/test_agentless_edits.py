@@ -112,6 +112,17 @@ class TestEditedTexts:
     def test_a_syntax_error_in_one_file_drops_all(self) -> None:
         assert self.texts(block("    return a + b", "    return (", "a.py"), block("f(1);", "f(2);", "b.js")) == {}
 
+    @pytest.mark.parametrize("more", ["print 'of Python 2'\n", "x = = of a later version\n"])
+    def test_code_for_another_version_of_python_is_edited_too(self, more: str) -> None:
+        change, right = block("    return a + b", "    return a * b", "a.py"), TEXT.replace("a + b", "a * b")
+        assert edited_texts(change, {"a.py": TEXT + more}, self.spans) == {"a.py": right + more}
+
+    def test_a_byte_order_mark_is_no_syntax_error(self) -> None:
+        marked = {"a.py": f"\ufeff{TEXT}"}
+        (changed,) = edited_texts(block("    return a + b", "    return a * b", "a.py"), marked, self.spans).values()
+        assert changed == f"\ufeff{TEXT}".replace("a + b", "a * b")
+        assert edited_texts(block("    return a + b", "    return (", "a.py"), marked, self.spans) == {}
+
     def test_blank_lines_are_no_change(self) -> None:
         assert self.texts(block("def area(a, b):", "\ndef area(a, b):\n", "a.py")) == {}
 
