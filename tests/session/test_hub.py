@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import handiwork
-from handiwork.agents.delegator import ROUNDS
+from handiwork.agents.delegator import ROUNDS, SAYS
 from handiwork.events.action import AgentDelegateAction
 from handiwork.events.describe import describe
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, IPythonRunCellObservation
@@ -263,9 +263,9 @@ def test_the_delegator_codes_until_the_work_is_verified(project: Path) -> None:
     assert [action.inputs for action, _ in result.state.history if isinstance(action, AgentDelegateAction)] == [
         {"task": "Mend add."},
         {"task": "Mend add.", "summary": studied},
-        {"task": "Mend add."},
+        {"task": f"Mend add.\n\n{SAYS}\n\nI changed nothing."},
         {"task": "Mend add.", "summary": studied, "objections": objections},
-        {"task": "Mend add."},
+        {"task": f"Mend add.\n\n{SAYS}\n\nIt adds now."},
     ]
     assert result.outcome == "finished"
     assert result.state.outputs == {"message": "It adds now.\n\nVerified: check.py succeeds."}

@@ -18,6 +18,9 @@ STUDY, CODE, VERIFY = "StudyRepoForTaskAgent", "CoderAgent", "VerifierAgent"
 ROUNDS = 3
 """How often the code is written before the agent gives up."""
 
+SAYS = "The other developer says about the work:"
+"""Begins the coder's message in the verifier's task: the answer to a question stands nowhere else."""
+
 
 class DelegatorAgent(Agent):
     """Studies the code for the task once, then codes and verifies until the verifier says that the task is completed.
@@ -44,12 +47,12 @@ class DelegatorAgent(Agent):
             return AgentDelegateAction(agent=CODE, inputs={**task, **found, "objections": newest.content})
         if action.agent == STUDY:
             return AgentDelegateAction(agent=CODE, inputs={**task, **found})
+        said = _last(steps, CODE)
+        done = said.get("message") or "; ".join(f"{name}: {value}" for name, value in said.items())
         if action.agent == CODE:
-            return AgentDelegateAction(agent=VERIFY, inputs=task)
+            return AgentDelegateAction(agent=VERIFY, inputs={"task": f"{_task(state)}\n\n{SAYS}\n\n{done}"})
         verdict = _summary(steps, VERIFY)
         if observation.outputs.get("completed"):
-            said = _last(steps, CODE)
-            done = said.get("message") or "; ".join(f"{name}: {value}" for name, value in said.items())
             return AgentFinishAction(outputs={"message": f"{done}\n\nVerified: {verdict}"})
         if sum(action.agent == CODE for action, _ in steps) >= ROUNDS:
             return _reject(f"The task is not completed after {ROUNDS} rounds: {verdict}")
