@@ -42,13 +42,20 @@ CODE = {
 
 _PROGRAM = f"\\.({'|'.join(sorted(suffix[1:] for suffix in CODE))})$"
 
+_SKIPPED = (".git", "node_modules", "site-packages", "dist-packages", "__pycache__")
+_FIND = rf"\( -name {' -o -name '.join(_SKIPPED)} \) -prune -o -type f -print 2>/dev/null"
+
 LIST = (
     "{ git -c core.quotePath=off ls-files -co --exclude-standard 2>/dev/null | grep . || "
-    "find * -name node_modules -prune -o -type f -print 2>/dev/null; } | "
+    f"find * {_FIND}; git -c core.quotePath=off ls-files -s 2>/dev/null | "
+    f"awk -F '\\t' '/^160000 / {{ print $2 }}' | while IFS= read -r one; do find \"$one\" {_FIND}; done; }} | "
     f"awk '!/\\// || /{_PROGRAM}/ {{ print; next }} {{ others[++n] = $0 }} "
     "END { for (i = 1; i <= n; i++) print others[i] }' | head -n 5000"
 )
-"""Lists the files of the workspace, one per line: first programs and the files at its top, then the others."""
+"""Lists the files of the workspace, one per line: first programs and the files at its top, then the others.
+
+Those of git's submodules belong to them. Without git, installed packages, which have tests of their own, do not.
+"""
 
 REMOVE = "rm -f -- "
 """Removes a file that a candidate made."""

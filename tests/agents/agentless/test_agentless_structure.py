@@ -137,6 +137,11 @@ class TestLocations:
         assert spans_of("a.py", PYTHON, [Location("function", "lost")], 0) == []
 
 
+def listed_in(folder: Path) -> list[str]:
+    ended = subprocess.run(["bash", "-c", LIST], cwd=folder, capture_output=True, text=True, check=True)
+    return ended.stdout.splitlines()
+
+
 class TestFiles:
     def test_programs_are_no_tests_and_no_data(self) -> None:
         listed = ["a.py", "README.md", "tests/b.py", "test_c.py", "d.go", "d_test.go", "e.png", "f.spec.ts", "g.ts"]
@@ -149,9 +154,26 @@ class TestFiles:
         for path in ["package.json", "módulos/área.py", *(f"assets/{n}.json" for n in range(5_001))]:
             (tmp_path / path).parent.mkdir(exist_ok=True)
             (tmp_path / path).touch()
-        listed = subprocess.run(["bash", "-c", LIST], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-        assert sorted(listed.splitlines()[:2]) == ["módulos/área.py", "package.json"]
-        assert len(listed.splitlines()) == 5_000
+        listed = listed_in(tmp_path)
+        assert sorted(listed[:2]) == ["módulos/área.py", "package.json"]
+        assert len(listed) == 5_000
+
+    def test_without_git_installed_packages_are_not_listed(self, tmp_path: Path) -> None:
+        packages = "venv/lib/python3.11/site-packages/other"
+        for path in ["shop.py", "tests/test_shop.py", f"{packages}/core.py", f"{packages}/tests/test_core.py"]:
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).touch()
+        assert sorted(listed_in(tmp_path)) == ["shop.py", "tests/test_shop.py"]
+
+    def test_the_files_of_a_submodule_are_listed(self, tmp_path: Path) -> None:
+        (tmp_path / "libs/core").mkdir(parents=True)
+        (tmp_path / "libs/core/area.c").touch()
+        (tmp_path / "libs/core/.git").write_text("gitdir: ../../.git/modules/libs/core\n")
+        (tmp_path / "main.c").touch()
+        link = f"160000,{'1' * 40},libs/core"
+        for command in (["init", "-q"], ["update-index", "--add", "--cacheinfo", link], ["add", "main.c"]):
+            subprocess.run(["git", *command], cwd=tmp_path, check=True)
+        assert programs(listed_in(tmp_path)) == ["main.c", "libs/core/area.c"]
 
     def test_a_tree_has_each_folder_once_and_ends_where_it_is_too_long(self) -> None:
         paths = ["b.py", "a/c/x.py", "a/y.py", "a/c/z.py"]

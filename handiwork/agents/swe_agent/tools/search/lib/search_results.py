@@ -15,7 +15,7 @@ LONGEST = 200
 """Characters shown of a line."""
 LARGEST = 20_000_000
 """Bytes of the largest file that is searched."""
-SKIPPED = {"node_modules", "__pycache__"}
+SKIPPED = {"node_modules", "site-packages", "dist-packages", "__pycache__"}
 
 
 def fail(message: str) -> NoReturn:
