@@ -146,6 +146,11 @@ class Pipeline:
         """The texts of the suspicious files that could be read."""
         return {path: self._files[path] for path in self.found if path in self._files}
 
+    @property
+    def unread(self) -> list[str]:
+        """The suspicious files that could not be read: too long, no text, or gone."""
+        return [path for path in self.found if path not in self._files]
+
     def located(self, reply: str) -> dict[str, list[Span]]:
         """Return the lines that a reply names in the suspicious files, without files of which it names none."""
         locations = parse_locations(reply, list(self.files))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from handiwork.agents.agentless.pipeline import BASE, Pipeline
 from handiwork.agents.agentless.rank import Choice
+from handiwork.agents.repair.files import LONGEST_FILE
 
 NAMED = 5
 """Tests that a message names."""
@@ -21,16 +22,25 @@ def report(line: Pipeline, choice: Choice) -> str:
         f"Changed {paths}: {candidate.label}, one of {_count(nonempty, 'candidate')} that change code "
         f"(of {total} replies). {choice.votes} of the {choice.voters} that the tests left are this patch."
     )
-    return "\n".join([first, *_tests(line, choice), *_reproduction(line, choice)])
+    return "\n".join([first, *_unread(line), *_tests(line, choice), *_reproduction(line, choice)])
 
 
 def no_candidate(line: Pipeline) -> str:
     """Return the reason of a rejection: no reply of the model changes code."""
     places = ", ".join(line.files)
-    return (
+    first = (
         f"None of the model's {len(line.candidates)} replies has an edit that fits the code and changes it. "
         f"Looked at {places}. All files are as they were."
     )
+    return "\n".join([first, *_unread(line)])
+
+
+def _unread(line: Pipeline) -> Iterator[str]:
+    if line.unread:
+        yield (
+            f"Unverified: {', '.join(line.unread)} may be to blame, too, and could not be read. Files of more than "
+            f"{LONGEST_FILE:,} lines are not read, and none that are not UTF-8 text."
+        )
 
 
 def _tests(line: Pipeline, choice: Choice) -> Iterator[str]:

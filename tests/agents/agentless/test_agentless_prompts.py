@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from handiwork.agents.agentless import AgentlessAgent, AgentlessInputs
 from handiwork.agents.agentless.regression import MOST_TESTS
 from handiwork.agents.agentless.retrieval import BM25
-from handiwork.agents.repair.files import LIST
+from handiwork.agents.repair.files import LIST, LONGEST_FILE
 from handiwork.events.action import (
     AgentFinishAction,
+    AgentRejectAction,
     AgentThinkAction,
     CmdRunAction,
     FileEditAction,
@@ -18,7 +19,7 @@ from handiwork.events.action import (
     ForkAction,
 )
 from handiwork.events.base import Action, Event
-from handiwork.events.observation import ChildOutcome, ForkObservation
+from handiwork.events.observation import ChildOutcome, FileReadObservation, ForkObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.states import check_golden, edited, file_read, ran, reply, shown, state_of, task
@@ -154,3 +155,16 @@ async def test_the_report_names_the_tests_that_were_too_many_to_compare() -> Non
     message = str(end.outputs["message"])
     assert f"{MOST_TESTS} tests that passed before (`python3 -m pytest -q`) still pass." in message
     assert "Unverified: 2 further tests that passed before: too many to compare." in message
+
+
+async def test_the_report_names_suspicious_files_that_could_not_be_read() -> None:
+    walk = await walk_to_the_candidates()
+    lines = LONGEST_FILE + 1
+    long = FileReadObservation(path="lib/text.py", content="", blob="b", start=1, end=lines, lines=lines)
+    walk.events = [long if isinstance(e, FileReadObservation) and e.path == long.path else e for e in walk.events]
+    await walk.step("I do not know.", "I do not know.")
+    (end,) = await walk.step()
+    assert isinstance(end, AgentRejectAction)
+    first, unread = str(end.outputs["reason"]).splitlines()
+    assert "Looked at lib/area.py. All files are as they were." in first
+    assert unread.startswith("Unverified: lib/text.py may be to blame, too, and could not be read")
