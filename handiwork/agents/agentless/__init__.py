@@ -333,12 +333,15 @@ def _script(line: Pipeline, label: str, script: str) -> TrialInputs:
 
 
 def _end(line: Pipeline) -> Step:
-    """Return the edits of the chosen candidate, and then the end."""
+    """Return the edits of the chosen candidate, and then the end; of one that cannot be made whole, nothing stays."""
     if line.choice is None:
         return _reject(no_candidate(line))
     candidate = line.candidates[line.choice.number]
     now = line.progress
     if blocked := now.blocked & {edit.path for edit in candidate.edits}:
+        before = {path: now.actual[path] if path in now.blocked else text for path, text in now.originals.items()}
+        if undo := now.changes_to(before):
+            return undo
         return _reject(f"The chosen candidate cannot be applied: {', '.join(sorted(blocked))} cannot be edited.")
     if changes := now.changes_to(applied(now.originals, candidate.edits)):
         return changes

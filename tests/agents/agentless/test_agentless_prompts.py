@@ -19,7 +19,7 @@ from handiwork.events.action import (
     ForkAction,
 )
 from handiwork.events.base import Action, Event
-from handiwork.events.observation import ChildOutcome, FileReadObservation, ForkObservation
+from handiwork.events.observation import ChildOutcome, ErrorObservation, FileReadObservation, ForkObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.states import check_golden, edited, file_read, ran, reply, shown, state_of, task
@@ -168,3 +168,26 @@ async def test_the_report_names_suspicious_files_that_could_not_be_read() -> Non
     first, unread = str(end.outputs["reason"]).splitlines()
     assert "Looked at lib/area.py. All files are as they were." in first
     assert unread.startswith("Unverified: lib/text.py may be to blame, too, and could not be read")
+
+
+async def test_nothing_stays_of_a_candidate_with_a_file_that_cannot_be_edited() -> None:
+    walk = await walk_to_the_candidates(passed=[])
+    del walk.events[-2:]
+    await walk.step("lib/area.py\nline: 9\nlib/text.py\nline: 2")
+    louder = EDIT.replace("return a + b", "return text").replace("return a * b", "return text.upper()")
+    await walk.step(f"lib/area.py\n{EDIT}lib/text.py\n{louder}", "I do not know.")
+    await walk.step("I write no test.")
+    made, refused = await walk.step()
+    assert isinstance(made, FileEditAction)
+    assert isinstance(refused, FileEditAction)
+    denied = ErrorObservation(content="lib/text.py: it is read-only", error_id="denied")
+    walk.events += [*edited(made.path, made.old, made.new), refused, denied]
+    await walk.step()
+    walk.events += file_read("lib/text.py", "def shout(text):\n    return text\n")
+    (undo,) = await walk.step()
+    assert isinstance(undo, FileEditAction)
+    assert (undo.path, undo.old, undo.new) == (made.path, made.new, made.old)
+    walk.events += edited(undo.path, undo.old, undo.new)
+    (end,) = await walk.step()
+    assert isinstance(end, AgentRejectAction)
+    assert "lib/text.py cannot be edited" in str(end.outputs["reason"])
