@@ -35,7 +35,9 @@ class ValidationInputs(BaseModel):
 
 
 WAIT = 60.0
-"""Seconds to wait for a check that outlasts the shell's own timeout."""
+"""Seconds to wait for a check that outlasts the shell's own timeout and prints nothing more."""
+LONGEST_CHECK = 600.0
+"""Seconds to wait for one that goes on to print, as AgentlessAgent waits for tests by default."""
 
 
 def fork(candidates: Sequence[Candidate], check: str, timeout: float) -> ForkAction:
@@ -59,13 +61,18 @@ def fork(candidates: Sequence[Candidate], check: str, timeout: float) -> ForkAct
 
 
 def waiting(state: State) -> CmdRunAction | None:
-    """Return the action that follows on a check that still runs: wait, or stop it if it waits for input."""
+    """Return the action that follows on a check that still runs: wait, or stop it if it waits for input.
+
+    Slow tests go on to print; a loop without end seldom does.
+    """
     if (state.id, "") not in state.totals.jobs:
         return None  # in a new sandbox an empty command would succeed at once
     observation = next((o for _, o in reversed(state.history) if o is not None), None)
     match observation:
         case CmdOutputObservation(status="running"):
-            return CmdRunAction(command="", timeout=WAIT)
+            started = next(a.timestamp for a, _ in reversed(state.history) if isinstance(a, CmdRunAction) and a.command)
+            is_long = (observation.timestamp - started).total_seconds() >= LONGEST_CHECK
+            return CmdRunAction(command="", timeout=WAIT if is_long or not observation.text.strip() else None)
         case CmdOutputObservation(status="input"):
             return CmdRunAction(command="", timeout=1.0)  # an input that nobody can give
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import cast
 
 import pytest
@@ -235,11 +236,11 @@ async def test_of_a_long_test_file_the_model_sees_what_the_output_names() -> Non
     assert "test_100" not in prompt
 
 
-@pytest.mark.parametrize(("status", "seconds"), [("input", 1.0), ("running", 60.0)])
+@pytest.mark.parametrize(("status", "content", "seconds"), [("input", "name? ", 1.0), ("running", "", 60.0)])
 async def test_a_check_that_does_not_end_is_stopped_and_runs_again_in_a_new_sandbox(
-    status: str, seconds: float
+    status: str, content: str, seconds: float
 ) -> None:
-    check, output = ran(CHECK, "name? ", 0)
+    check, output = ran(CHECK, content, 0)
     unfinished = output.model_copy(update={"status": status, "exit_code": None})
     state = state_of(task(f"`{CHECK}` fails."), *ran(LIST, "a.py\n", 0), check, unfinished)
     following, _ = await step(state)
@@ -249,3 +250,14 @@ async def test_a_check_that_does_not_end_is_stopped_and_runs_again_in_a_new_sand
     following, _ = await step(state)
     assert isinstance(following, CmdRunAction)
     assert following.command == CHECK
+
+
+@pytest.mark.parametrize(("minutes", "timeout"), [(2, None), (9, None), (10, 60.0)])
+async def test_slow_tests_run_on_while_they_print(minutes: int, timeout: float | None) -> None:
+    check, output = ran(CHECK, "......", 0)
+    printed = {"status": "running", "exit_code": None, "timestamp": check.timestamp + timedelta(minutes=minutes)}
+    unfinished = output.model_copy(update=printed)
+    state = state_of(task(f"`{CHECK}` fails."), *ran(LIST, "a.py\n", 0), check, unfinished)
+    following, _ = await step(state)
+    assert isinstance(following, CmdRunAction)
+    assert (following.command, following.timeout) == ("", timeout)
