@@ -20,7 +20,7 @@ VALUE = 1_000
 class ElementChoice:
     """An element and the ``kind`` of action that it accepts.
 
-    ``name`` is its visible name, or else that in the page's code, ``value`` the content of a text box, ``options`` those
+    ``name`` is its visible name, or that in the page's code, ``value`` the content of a text box, ``options`` those
     of a select box, ``state`` a word like "selected" or "collapsed".
     """
 
