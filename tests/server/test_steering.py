@@ -130,6 +130,14 @@ def test_files_go_in_and_come_out_and_are_seen_as_they_were(api: Api) -> None:
         assert api.http.get(f"{session}/files/content", params={"path": path}).status_code == status
 
 
+def test_a_folder_is_listed_whatever_the_bytes_of_its_names(api: Api) -> None:
+    session = api.create(bash("touch latin1-$'\\xe9'.txt"), finish())
+    api.until(session, "finished")
+    made = next(event["id"] for event in api.events(session) if event["type"] == "CmdOutputObservation")
+    for listing in (api.get(f"{session}/files"), api.get(f"{session}/files", at=made)):
+        assert [entry["name"] for entry in listing["entries"]] == ["greeting.txt", "latin1-?.txt"]
+
+
 def test_a_hunk_is_taken_back_once_and_the_file_keeps_its_mode(api: Api) -> None:
     session = api.create(bash("chmod +x greeting.txt; sed -i s/hello/bye/ greeting.txt; touch new"), finish())
     api.until(session, "finished")

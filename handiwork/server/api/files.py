@@ -59,7 +59,8 @@ async def list_files(call: OperationCall[FilesQuery, None]) -> FileList:
     """List a directory of the session's workspace, now or after an event."""
     tree = await files(call.supervisor.data, await call.log(), call.query.at)
     entries = await asyncio.to_thread(tree.entries, call.query.path)
-    return FileList(path=call.query.path, entries=[FileEntry.model_validate(entry) for entry in entries])
+    shown = [FileEntry(name=_clear(entry.name), kind=entry.kind, size=entry.size) for entry in entries]
+    return FileList(path=call.query.path, entries=shown)
 
 
 async def read_file(call: OperationCall[ContentQuery, None]) -> Response:
