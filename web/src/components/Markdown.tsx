@@ -1,14 +1,21 @@
 import { memo } from "react";
 import ReactMarkdown from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { nestsTooDeep } from "../wording/text";
 import { Code } from "./code/Code";
 import { Copyable } from "./Copyable";
 
 /** The most characters of a table's cell that take a row for themselves, before other columns are made narrower. */
 const CELL = 20;
 
-/** Markdown without HTML and pictures; links may be http, https or mail. */
+/** Markdown without HTML and pictures; links may be http, https or mail. What nests too deep is shown as it is. */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  if (nestsTooDeep(text))
+    return (
+      <div className="markdown">
+        <p>{text}</p>
+      </div>
+    );
   return (
     <div className="markdown">
       <ReactMarkdown

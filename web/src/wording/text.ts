@@ -40,6 +40,15 @@ export function firstLine(text: string, limit = 160): string {
   return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
 }
 
+/** Quotes and lists in one another: thousands overflow the stack of Markdown's parser, hundreds slow it down. */
+const DEEPEST = 100;
+const TOO_DEEP = new RegExp(`^(?:[ \\t]*(?:>|(?:[-+*]|\\d{1,9}[.)])[ \\t])){${DEEPEST}}`, "m");
+
+/** Whether a text in Markdown nests too deep to be laid out, as one of a model that writes "> > >" without end. */
+export function nestsTooDeep(markdown: string): boolean {
+  return TOO_DEEP.test(markdown);
+}
+
 /** The first and last lines of a text longer than `limit` lines, and the number of lines between them. */
 export function bounded(text: string, limit: number): { head: string; omitted: number; tail: string } {
   const lines = text.split("\n");

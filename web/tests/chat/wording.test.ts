@@ -6,7 +6,7 @@ import { limitsFrom } from "../../src/chat/limits";
 import { editPatch } from "../../src/chat/patch";
 import { describe as describeAction, endingOf } from "../../src/wording/actions";
 import { noticeOf } from "../../src/wording/notices";
-import { bounded, exact, outputsText, plain, sentences, taskText } from "../../src/wording/text";
+import { bounded, exact, nestsTooDeep, outputsText, plain, sentences, taskText } from "../../src/wording/text";
 import { asEvent, isAction } from "../../src/events";
 import type { Subtask } from "../../src/fold";
 import { event, printed } from "./events";
@@ -33,6 +33,14 @@ describe("text", () => {
     expect(bounded(lines(13), 10).omitted).toBe(0);
     const { head, omitted, tail } = bounded(lines(100), 10);
     expect(head.split("\n").length + omitted + tail.split("\n").length).toBe(100);
+  });
+
+  it.each(["> ", ">", "1. ", "- ", "> 2) "])("of %j without end overflows the parser, and is not laid out", (level) => {
+    expect(nestsTooDeep(`Let me think.\n${level.repeat(5000)}`)).toBe(true);
+  });
+
+  it("of quotes, lists and rules as people write them is laid out", () => {
+    expect(nestsTooDeep(`> > quoted\n${"1. one\n   - two\n".repeat(500)}${"-".repeat(5000)}`)).toBe(false);
   });
 
   it("becomes sentences, each with its own end", () => {
