@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filesOf, hunkAt } from "../../src/components/diff/patch";
+import { filesOf, hunkAt, shownText } from "../../src/components/diff/patch";
 
 test("a patch is read file by file, with the numbers of its lines", () => {
   const files = filesOf(
@@ -56,4 +56,15 @@ test("a hunk is given back exactly as the patch has it", () => {
   const [file] = filesOf(`diff --git a/x b/x\nold mode 100644\nnew mode 100755\n--- a/x\n+++ b/x\n${hunks.join("")}`);
   const headers = file!.lines.flatMap(({ kind }, at) => (kind === "hunk" ? [at] : []));
   expect(headers.map((at) => hunkAt(file!, at))).toEqual(hunks);
+});
+
+test("a line is drawn with what would hide or reorder its text, and given back as it is", () => {
+  const hunk = '@@ -1 +1 @@\n-a\r\n+if role != "user\u202e \u2066# admin\u2069 \u2066\u200b":\r\n';
+  const [file] = filesOf(`--- a/x\n+++ b/x\n${hunk}`);
+  expect(file!.lines.map(shownText)).toEqual([
+    "@@ -1 +1 @@",
+    "a",
+    'if role != "user\\u202e \\u2066# admin\\u2069 \\u2066\\u200b":',
+  ]);
+  expect(hunkAt(file!, 0)).toBe(hunk);
 });

@@ -1,6 +1,6 @@
 import { Fragment, memo, type ReactNode, useRef } from "react";
 import { type Colours, useColours } from "./colours";
-import { SIGN, type DiffFile, type DiffLine } from "./patch";
+import { SIGN, type DiffFile, type DiffLine, shownText } from "./patch";
 import type { Piece } from "./pieces";
 import type { Block, Row } from "./rows";
 
@@ -91,7 +91,7 @@ const Text = memo(function Text({ line, pieces }: { line: DiffLine; pieces: read
   return (
     <span className="text">
       {SIGN[line.kind]}
-      {pieces?.map(drawn) ?? line.text}
+      {pieces?.map(drawn) ?? shownText(line)}
     </span>
   );
 });

@@ -2,7 +2,7 @@
 
 import { type RefObject, useEffect, useState } from "react";
 import { highlighted } from "../code/highlighter";
-import type { DiffLine } from "./patch";
+import { type DiffLine, shownText } from "./patch";
 import { type Piece, piecesOf } from "./pieces";
 
 export type Colours = ReadonlyMap<DiffLine, readonly Piece[]>;
@@ -46,7 +46,7 @@ async function find(hunk: readonly DiffLine[], path: string): Promise<Colours> {
       MOST,
       hunk.filter(({ kind }) => kind === "same" || (kind !== gone && (kind === "added" || kind === "deleted"))),
     );
-    const html = await highlighted({ text: lines.map(({ text }) => text).join("\n"), path });
+    const html = await highlighted({ text: lines.map(shownText).join("\n"), path });
     if (html === null) break;
     const pieces = piecesOf(html);
     lines.forEach((line, index) => colours.set(line, pieces[index] ?? []));

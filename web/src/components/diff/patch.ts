@@ -1,5 +1,7 @@
 // Parses unified diffs.
 
+import { exact } from "../../wording/text";
+
 export interface DiffLine {
   kind: "same" | "added" | "deleted" | "hunk" | "note";
   text: string;
@@ -50,6 +52,11 @@ export function filesOf(patch: string): DiffFile[] {
 
 /** What stands before a line of that kind. */
 export const SIGN = { same: " ", added: "+", deleted: "-", hunk: "", note: "" };
+
+/** What is drawn of a line: hidden characters and those that reorder text spelled out, without the CR of a CR LF. */
+export function shownText({ text }: DiffLine): string {
+  return exact(text.replace(/\r$/, ""));
+}
 
 /** Return the text of the hunk whose header is the line `at`. */
 export function hunkAt({ lines }: DiffFile, at: number): string {

@@ -4,6 +4,7 @@ import { Diff } from "../../components/diff/Diff";
 import type { LineNotes } from "../../components/diff/DiffBlock";
 import { useGrowing } from "../../components/diff/growing";
 import type { Diff as DiffAnswer, FileChange } from "../../../generated/types";
+import { exact } from "../../wording/text";
 import { Empty } from "../common/Empty";
 import { patches } from "./patches";
 
@@ -45,7 +46,7 @@ export function DiffView({ diff, empty, narrow = false, notes, besideFile }: Pro
           {diff.files.map((file) => (
             <li key={file.path}>
               <FileButton
-                name={file.path}
+                name={exact(file.path)}
                 files={[file]}
                 chosen={file.path === only}
                 onClick={() => setChosen(file.path)}
