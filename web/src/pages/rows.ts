@@ -25,5 +25,6 @@ export function withRow(rows: readonly SessionRow[], row: SessionRow, more: bool
 }
 
 function byPlace(a: SessionRow, b: SessionRow): number {
-  return Number(rowNeedsUser(b)) - Number(rowNeedsUser(a)) || (a.created < b.created ? 1 : -1);
+  const waits = Number(rowNeedsUser(b)) - Number(rowNeedsUser(a));
+  return waits || Number(a.created < b.created) - Number(a.created > b.created);
 }

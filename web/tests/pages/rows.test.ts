@@ -30,6 +30,12 @@ test("a session whose place is on a page that is not loaded is left to that page
   expect(ids(withRow(rows, row(8), true))).toBe("s2 s9 s8 s7 s5");
 });
 
+test("the last session of the list stays in it when it has changed, unless its place is further down", () => {
+  expect(ids(withRow(rows, { ...row(5), title: "renamed" }, true))).toBe("s2 s9 s7 s5");
+  expect(ids(withRow(rows, row(5, "running"), true))).toBe("s2 s9 s7 s5");
+  expect(ids(withRow([row(5, "paused"), row(2, "paused")], row(2, "running"), true))).toBe("s5");
+});
+
 test("a session that was interrupted needs the user too", () => {
   expect(ids(withRow(rows, { ...row(5, "running"), interrupted: true }, true))).toBe("s5 s2 s9 s7");
 });
