@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import get_args
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from handiwork.events.action import AgentState
 from handiwork.log.store import Store
@@ -128,6 +129,31 @@ async def test_an_old_session_that_needs_the_user_is_first_and_counted_on_a_list
     await expect(links.first).to_have_text("paged 1")
     await expect(links).to_have_count(55)
     await expect(page).to_have_title("● (2) Sessions · Handiwork")
+    for one in ids:
+        await asyncio.to_thread(api.http.delete, f"/api/sessions/{one}")
+
+
+async def test_while_a_search_takes_long_no_more_of_the_old_list_is_loaded_in_its_place(
+    open_window: OpenWindow, api: Api, session: str
+) -> None:
+    async def make() -> list[str]:
+        async with Store.open(api.folder / "data") as store:
+            return [(await store.create(agent="A", model="m", title=f"slow {number}")).id for number in range(52)]
+
+    ids = await asyncio.to_thread(lambda: asyncio.run(make()))
+    page, answered = await open_window("/?q=slow"), asyncio.Event()
+    more = page.get_by_role("button", name="Show more")
+    await expect(more).to_be_visible()
+
+    async def wait(route: Route) -> None:
+        await answered.wait()
+        await route.continue_()
+
+    await page.route(re.compile("q=slow(\\+|%20)7"), wait)
+    await page.get_by_role("searchbox").fill("slow 7")
+    await expect(more).to_have_count(0)
+    answered.set()
+    await expect(page.get_by_role("main").get_by_role("listitem").get_by_role("link")).to_have_text(["slow 7"])
     for one in ids:
         await asyncio.to_thread(api.http.delete, f"/api/sessions/{one}")
 

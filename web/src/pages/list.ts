@@ -103,7 +103,9 @@ export function useSessionList(
   };
   const waiting = whole ? rows.filter(rowNeedsUser).length : counted;
   const offline = connected ? "" : "Not connected, retrying. The list may be out of date.";
-  return { rows, current: loadedFilter === wantedFilter, more, waiting, problem: problem || offline, loadMore };
+  const current = loadedFilter === wantedFilter;
+  // The next page of another filter would displace the rows that are under way.
+  return { rows, current, more: more && current, waiting, problem: problem || offline, loadMore };
 }
 
 /** Drop what was written for a session that is gone: it would keep the page from a reload. */
