@@ -17,7 +17,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation
-from handiwork.events.record import SessionWanted
+from handiwork.events.record import ApprovalEvent, SessionWanted
 from handiwork.llm.local.weights import Downloads
 from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
@@ -162,9 +162,13 @@ class SessionSupervisor:
 
     async def say(self, log: EventLog, *events: Event) -> int:
         """Append the user's events and resume the session if they ask for it; return the last event's id."""
-        self.mark(log.id)
+        # A change of settings or permissions asks for nothing: it leaves an interrupted session interrupted.
+        asks = any(isinstance(event, ApprovalEvent | ChangeAgentStateAction | MessageAction) for event in events)
+        if asks:
+            self.mark(log.id)
         stored = await log.append(*events)
-        await self.wake(log.id)
+        if asks:
+            await self.wake(log.id)
         return stored[-1].id
 
     async def wake(self, session: str) -> None:
@@ -183,11 +187,16 @@ class SessionSupervisor:
     async def opened(self, log: EventLog) -> AsyncGenerator[Session]:
         """Open the session in this process and keep it open inside the context.
 
+        An interrupted session is paused first: who needs its files or its sandbox does not ask the agent to go on.
         Raises LeaseHeld if another process runs it, SessionError if it cannot be opened.
         """
         holder = await log.holder()
         if holder is not None and holder != Process.this():
             raise LeaseHeld(log.id, holder.host, holder.pid)
+        about_to_run = self.runs(log.id) or (session_dir(self.data, log.id) / MARK).exists()
+        if not about_to_run and (await self.state(log)).agent_state == "running":
+            await log.append(ChangeAgentStateAction(agent_state="paused", source="user"))
+            await self.store.update(log.id, state="paused")
         hosted = self._hosted.get(log.id)
         if hosted is None:
             hosted = HostedSession(log.id, self.channels)

@@ -14,9 +14,11 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from handiwork.events.action import MessageAction
+from handiwork.events.record import SettingsChanged
 from handiwork.log.store import Store
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session.config import SessionConfig, SessionError
+from handiwork.session.open import create
 from handiwork.settings import load
 from scripts.harness.serving import PATIENCE, Api, bash, finish, until
 
@@ -153,6 +155,28 @@ def test_a_stopped_session_has_no_sandbox_until_the_user_starts_it_and_the_agent
         read_until(terminal, "hello")
     assert [kind for kind in api.types(session) if kind not in steps] == []
     assert api.get(session)["state"] == "stopped"
+
+
+async def test_settings_and_files_of_an_interrupted_session_are_the_user_s_and_its_agent_takes_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "project").mkdir()
+    (tmp_path / "script.jsonl").write_text(json.dumps(finish()) + "\n")
+    config = SessionConfig.of(load({"model": f"scripted:{tmp_path}/script.jsonl"}), tmp_path / "project")
+    async with Store.open(tmp_path / "data") as store:
+        message = MessageAction(content="begin")
+        begun = await create(store, tmp_path / "data", config, lambda _: None, "begin", message)
+        await begun.close()  # like a `handiwork run` that is killed before its first step
+        supervisor = SessionSupervisor(store, tmp_path / "data", idle=0.1)
+        await supervisor.say(begun.log, SettingsChanged(confirmation="always", source="user"))
+        assert await supervisor.interrupted(await begun.log.info())
+        async with supervisor.opened(begun.log) as opened:
+            await asyncio.sleep(0.2)
+            assert opened.state.agent_state == "paused"
+        assert "StepStarted" not in [event.kind for event in await begun.log.read()]
+        assert (await begun.log.info()).state == "paused"
+        await supervisor.close()
 
 
 async def test_an_open_terminal_keeps_a_waiting_session_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
