@@ -80,7 +80,7 @@ class HostedSession:
             case ChangeAgentStateAction(agent_state=state):
                 # A stop from before the session was opened is past: the user opened it again.
                 (self.leave.set if state == "stopped" and self.ready.is_set() else self.leave.clear)()
-            case SessionWanted():
+            case SessionWanted() if self.ready.is_set():  # an earlier one has been granted
                 self.leave.set()
             case _:
                 pass

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import subprocess
 from base64 import b64encode
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from handiwork.agents.state import State
+from handiwork.cli.conversation.current_session import CurrentSession
+from handiwork.cli.terminal.view import View, terminal_console
+from handiwork.events.action import ChangeAgentStateAction, MessageAction
+from handiwork.events.record import SessionWanted
+from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create
+from handiwork.settings import load
 from tests.cli.program import HANDIWORK, PATIENCE, Program, bash, edit, finish
 from tests.cli.screen import CTRL_C, CTRL_D, ENTER, TAB, Screen
 from tests.notebook.cells import png, showing
@@ -50,6 +65,37 @@ def test_a_conversation_goes_on_after_a_finish_and_brings_its_changes_home(progr
         screen.type(CTRL_D)
         assert screen.exit_code() == 0
     assert messages(program) == ["greet", "and now?"]
+
+
+async def test_a_session_that_another_command_once_wanted_stays_open_between_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HANDIWORK_DATA", str(tmp_path / "data"))
+    (tmp_path / "project").mkdir()
+    (tmp_path / "script.jsonl").write_text(json.dumps(finish()) + "\n")
+    settings = load({"model": f"scripted:{tmp_path}/script.jsonl", "sandbox": "none"})
+    config, ended = SessionConfig.of(settings, tmp_path / "project"), asyncio.Event()
+
+    async def ask(_: str) -> None:
+        return None
+
+    async def show_end(_: EventLog, __: State) -> None:
+        ended.set()
+
+    async with Store.open(data_dir()) as store:
+        begun = await create(store, data_dir(), config, lambda _: None, "begin", MessageAction(content="begin"))
+        await begun.close()
+        stop = ChangeAgentStateAction(agent_state="stopped", source="user")
+        await begun.log.append(stop, SessionWanted(source="user"))  # as `handiwork apply` does for the commits
+        view = View(terminal_console(StringIO()), live=False)
+        session = CurrentSession(store, config, view, ask, show_end, lambda error: pytest.fail(error))
+        await session.switch(begun.log.id)
+        await session.send("go on")
+        await asyncio.wait_for(ended.wait(), PATIENCE)
+        await asyncio.sleep(0.2)
+        assert session.state is not None, "its shell and notebook are there for the next message"
+        await session.close()
 
 
 @slow

@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from handiwork.events.action import MessageAction
-from handiwork.events.record import SettingsChanged
+from handiwork.events.action import ChangeAgentStateAction, MessageAction
+from handiwork.events.record import SessionWanted, SettingsChanged
 from handiwork.log.store import Store
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session.config import SessionConfig, SessionError
@@ -176,6 +176,31 @@ async def test_settings_and_files_of_an_interrupted_session_are_the_user_s_and_i
             assert opened.state.agent_state == "paused"
         assert "StepStarted" not in [event.kind for event in await begun.log.read()]
         assert (await begun.log.info()).state == "paused"
+        await supervisor.close()
+
+
+async def test_a_session_that_another_command_once_wanted_stays_open_when_it_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "project").mkdir()
+    (tmp_path / "script.jsonl").write_text(json.dumps(finish()) + "\n")
+    config = SessionConfig.of(load({"model": f"scripted:{tmp_path}/script.jsonl"}), tmp_path / "project")
+    async with Store.open(tmp_path / "data") as store:
+        message = MessageAction(content="begin")
+        ended = await create(store, tmp_path / "data", config, lambda _: None, "begin", message)
+        await ended.close()
+        stop = ChangeAgentStateAction(agent_state="stopped", source="user")
+        await ended.log.append(stop, SessionWanted(source="user"))  # as `handiwork apply` does for the commits
+        supervisor = SessionSupervisor(store, tmp_path / "data")
+        async with supervisor.opened(ended.log):
+            pass
+        await asyncio.sleep(0.2)
+        assert supervisor.counts == (1, 1)
+        await ended.log.append(SessionWanted(source="user"))
+        async with asyncio.timeout(PATIENCE):
+            while supervisor.runs(ended.log.id):
+                await asyncio.sleep(0.02)
         await supervisor.close()
 
 

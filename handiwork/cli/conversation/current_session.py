@@ -118,7 +118,7 @@ class CurrentSession:
 
     def observe(self, item: Event | TextDelta | OutputDelta | Status) -> None:
         """Show an event, streaming text or a status; this is the session's Observer."""
-        if isinstance(item, SessionWanted):
+        if isinstance(item, SessionWanted) and item.id > self._view.after:  # an earlier one has been granted
             self._wanted.set()
         self._view(item)
 
