@@ -9,7 +9,7 @@ import { Empty } from "./common/Empty";
 import { Problem } from "../components/Problem";
 import { useLoaded, useSettled } from "../components/useLoaded";
 import { ComparedSession, type View } from "./compare/ComparedSession";
-import { sharedUntil } from "./compare/shared";
+import { nearest, sharedUntil } from "./compare/shared";
 
 const VIEWS: Record<View, string> = { events: "Events", changes: "Changes" };
 
@@ -71,12 +71,6 @@ export default function ComparePane({ session }: { session: SessionStore }) {
       </div>
     </div>
   );
-}
-
-/** The origin of this session, otherwise its newest fork. */
-function nearest(others: readonly SessionRow[], own: SessionRow | undefined): SessionRow | undefined {
-  const forks = others.filter((row) => row.parent === own?.id);
-  return others.find((row) => row.id === own?.parent) ?? forks.at(-1) ?? others[0];
 }
 
 function labelOf(row: SessionRow, own: SessionRow): string {

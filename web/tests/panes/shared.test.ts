@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { sharedUntil } from "../../src/panes/compare/shared";
+import { nearest, restOf, sharedUntil } from "../../src/panes/compare/shared";
 import type { SessionRow } from "../../generated/types";
 
 const row = (id: string, head: number, parent: string | null = null, parent_event = 0): SessionRow => ({
@@ -47,4 +47,16 @@ test("two forks share what the earlier one has", () => {
 test("strangers share nothing, a session all of itself", () => {
   expect(sharedUntil([...FAMILY, row("other", 9)], "other", "root")).toBe(0);
   expect(sharedUntil(FAMILY, "root", "root")).toBe(100);
+});
+
+test("a session is compared with its origin, or with the fork that was made last", () => {
+  const [root, ...forks] = FAMILY.map((one, at) => ({ ...one, created: `2026-01-0${9 - at}` }));
+  expect(nearest(forks, root)?.id, "though another one begins at a later event").toBe("early");
+  expect(nearest([root!, ...forks.slice(1)], forks[0])?.id).toBe("root");
+});
+
+test("events that are too many to list are counted", () => {
+  expect(restOf({ events: [{ id: 21 }, { id: 22 }], head: 90 })).toBe(68);
+  expect(restOf({ events: [{ id: 90 }], head: 90 })).toBe(0);
+  expect(restOf({ events: [], head: 90 })).toBe(0);
 });

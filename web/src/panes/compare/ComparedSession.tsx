@@ -12,6 +12,7 @@ import { count, duration, money, plural } from "../../wording/format";
 import { useLoaded } from "../../components/useLoaded";
 import { modelName } from "../../wording/text";
 import { eventLine } from "../timeline/eventLine";
+import { restOf } from "./shared";
 
 export type View = "events" | "changes";
 
@@ -62,15 +63,17 @@ function Summary({ info, name }: { info: SessionView; name: string }) {
 
 function Events({ id, shared, version }: { id: string; shared: number; version: unknown }) {
   const { value, problem } = useLoaded(
-    async () => (await sessionApi(id).events({ after: shared, limit: MOST })).events.filter(isRelevant),
+    () => sessionApi(id).events({ after: shared, limit: MOST }),
     [id, shared, version],
   );
   if (problem) return <Problem text={problem} />;
   if (!value) return <Empty>Loading…</Empty>;
-  if (value.length === 0) return <Empty>No events since.</Empty>;
+  const events = value.events.filter(isRelevant);
+  if (events.length === 0) return <Empty>No events since.</Empty>;
+  const rest = restOf(value);
   return (
     <ol className="list pane-scroll compare-events" tabIndex={0} aria-label="Events since the fork">
-      {value.map((event) => {
+      {events.map((event) => {
         const line = eventLine(event);
         return (
           <li key={event.id} className={`timeline-${line.tone}`}>
@@ -79,6 +82,7 @@ function Events({ id, shared, version }: { id: string; shared: number; version: 
           </li>
         );
       })}
+      {rest > 0 && <li className="faint">{plural(rest, "later event")}: see the session's timeline.</li>}
     </ol>
   );
 }

@@ -1,6 +1,17 @@
-/** The events that two sessions of one family share. */
+/** Which sessions of a family are compared, and the events that two of them share. */
 
 import type { SessionRow } from "../../../generated/types";
+
+/** The origin of this session, otherwise its newest fork. */
+export function nearest(others: readonly SessionRow[], own: SessionRow | undefined): SessionRow | undefined {
+  const forks = others.filter((row) => row.parent === own?.id).sort((a, b) => (a.created < b.created ? 1 : -1));
+  return others.find((row) => row.id === own?.parent) ?? forks[0] ?? others[0];
+}
+
+/** Return the number of events after those of a page. */
+export function restOf({ events, head }: { events: readonly { id: number }[]; head: number }): number {
+  return head - (events.at(-1)?.id ?? head);
+}
 
 /** Return the last event that both sessions have; 0 if they share none. */
 export function sharedUntil(family: readonly SessionRow[], own: string, other: string): number {
