@@ -24,8 +24,8 @@ _NAMING = (
     (re.compile(r"(-m unittest\b(?: discover\b)?)"), r"\1 -v"),
     (re.compile(r"\bmanage\.py test\b"), "manage.py test -v 2"),
     (re.compile(r"\bgo test\b"), "go test -v"),
-    (re.compile(r"\b(jest|vitest run|ctest)\b(?!\.)"), r"\1 --verbose"),
-    (re.compile(r"\bphpunit\b(?!\.)"), "phpunit --testdox"),
+    (re.compile(r"\b(jest|vitest run|ctest)\b(?![.-])"), r"\1 --verbose"),
+    (re.compile(r"\bphpunit\b(?![.-])"), "phpunit --testdox"),
 )
 """The rewrites of test runners' commands that make them name each test."""
 

@@ -82,6 +82,10 @@ _SRC_MODULE = re.compile(r"src/(\w+)(?:/__init__)?\.py$")
 _COMPILED = re.compile(r"src/.*\.(?:pyx|c|cc|cpp|rs|f90)$")
 _SETTINGS = {".toml", ".cfg", ".ini", ".lock", ".mod", ".sum", ".yml", ".yaml", ".mk", ".gradle", ".xml"}
 _SETTINGS_FILES = {"Makefile", "GNUmakefile", "justfile", "package.json", "package-lock.json", "CMakeLists.txt"}
+_SETTINGS_PROGRAM = re.compile(
+    r"(?:jest|vitest|karma|playwright|cypress)\.conf(?:ig)?\.[cm]?[jt]s|\.mocharc\.[cm]?js|noxfile\.py|build\.gradle\.kts"
+)
+"""Names of files whose code sets up a test runner."""
 
 
 def named_check(text: str) -> str | None:
@@ -162,6 +166,8 @@ def is_protected(path: str, check: str, listed: Sequence[str], files: Mapping[st
     """
     name = PurePosixPath(path)
     if is_test(path) or name.name in _SETTINGS_FILES or name.suffix in _SETTINGS:
+        return True
+    if _SETTINGS_PROGRAM.fullmatch(name.name):
         return True
     if path not in _words(check) or any(map(is_test, named_files(check, listed))):
         return False

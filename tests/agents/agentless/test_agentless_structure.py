@@ -282,6 +282,7 @@ class TestRegression:
     def test_runners_are_asked_to_name_the_tests(self) -> None:
         assert "unittest discover -v -s tests" in reporting("python3 -m unittest discover -s tests")
         assert "go test -v ./..." in reporting("go test ./...")
+        assert "jest --verbose -c jest-settings/a.js" in reporting("npx jest -c jest-settings/a.js")
         assert "python3 manage.py test -v 2 shop" in reporting("python3 manage.py test shop")
         assert "{ make test\n}" in reporting("make test")
 

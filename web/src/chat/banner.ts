@@ -14,7 +14,7 @@ interface Status {
 }
 
 const PAUSED: Record<string, { title: string; hint: string; commands: Command[] }> = {
-  limit: { title: "Paused at a limit", hint: "Raise it to resume.", commands: ["limits"] },
+  limit: { title: "Paused at a limit", hint: "Change the limit to resume.", commands: ["limits"] },
   stuck: {
     title: "Paused: the agent repeats itself",
     hint: "", // the log has the hint

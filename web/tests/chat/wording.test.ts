@@ -79,7 +79,7 @@ describe("the status of a session", () => {
 
   it("offers what helps against the reason of a pause", () => {
     expect(status({ state: "paused", reason: "limit", why: "100 steps" })).toMatchObject({
-      detail: "100 steps. Raise it to resume.",
+      detail: "100 steps. Change the limit to resume.",
       commands: ["limits"],
     });
     expect(status({ state: "paused", reason: "stuck" }).commands).toEqual(["rewind", "resume"]);
