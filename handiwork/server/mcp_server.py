@@ -40,7 +40,8 @@ Tool = Callable[..., Awaitable[dict[str, Any]]]
 
 INSTRUCTIONS = (
     "Runs coding agents in sandboxes, each on a copy of a directory. start begins a session; follow it until its state "
-    "is no longer running; answer its questions; diff shows its changes, and apply brings them into the directory."
+    "is no longer running; answer its questions, and send a message to one that was interrupted; diff shows its "
+    "changes, and apply brings them into the directory."
 )
 MISSING = "the MCP library is not installed: run pip install 'handiwork[mcp]'"
 
@@ -101,8 +102,8 @@ class SessionTools:
     ) -> dict[str, Any]:
         """List the sessions that need the user, then the newest."""
         page = await self._call("GET", "/api/sessions", params={"limit": limit})
-        names = ("id", "title", "state", "agent", "model", "workspace", "updated")
-        return {"sessions": [{name: row[name] for name in names} for row in page["sessions"]]}
+        names = ("id", "title", "agent", "model", "workspace", "updated")
+        return {"sessions": [{name: row[name] for name in names} | {"state": _state(row)} for row in page["sessions"]]}
 
     async def follow(
         self,
@@ -286,8 +287,13 @@ def _summary(view: dict[str, Any]) -> dict[str, Any]:
         | {"rule": each["rule"]}
         for each in view["asked"]
     ]
-    names = ("state", "title", "agent", "model", "workspace", "why", "iterations", "outputs")
-    return {"session": view["id"], **{name: view[name] for name in names}, "cost": view["cost"]["usd"], "asked": asked}
+    names = ("title", "agent", "model", "workspace", "why", "iterations", "outputs")
+    known = {"session": view["id"], "state": _state(view), **{name: view[name] for name in names}}
+    return {**known, "cost": view["cost"]["usd"], "asked": asked}
+
+
+def _state(row: dict[str, Any]) -> str:
+    return "interrupted" if row["interrupted"] else row["state"]
 
 
 def _line(event: Event) -> dict[str, Any] | None:
