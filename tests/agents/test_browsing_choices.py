@@ -69,6 +69,15 @@ class TestPage:
         ]
         assert [one.kind for one in offered(read(tree))][:3] == ["fill", "fill", "click"]
 
+    def test_fields_of_dates_and_times_tell_their_format(self) -> None:
+        tree = "StaticText 'Arrival'\n[2] Date ''\n[3] InputTime 'Hour' value='14:30'"
+        assert page_lines(tree).split("\n") == [
+            "Arrival",
+            "- [2] Date 'Arrival', format YYYY-MM-DD",
+            "- [3] InputTime 'Hour' with '14:30', format HH:MM",
+        ]
+        assert [one.kind for one in offered(read(tree))] == ["fill", "fill"]
+
     def test_the_text_in_the_editor_of_a_frame_stays_on_the_page(self) -> None:
         tree = (
             "StaticText 'Message'\n[a1] textbox ''\n\t[a2] paragraph ''\n\t\tStaticText 'Dear Ann,'\n"

@@ -12,6 +12,8 @@ Kind = Literal["click", "check", "uncheck", "fill", "select"]
 
 NAME = 60
 """Maximum characters of the name by which a model refers to an element."""
+FORMATS = {"Date": "YYYY-MM-DD", "InputTime": "HH:MM"}
+"""The texts that fields of a role take, however the page shows them."""
 VALUE = 1_000
 """Maximum characters of a field's content in its line."""
 
@@ -47,8 +49,9 @@ class ElementChoice:
             content = f" with {self.value[:VALUE]!r}{more}"
         checked = "" if self.state else {"check": ", not checked", "uncheck": ", checked"}.get(self.kind, "")
         options = f", options: {', '.join(self.options)}" if self.options else ""
+        form = f", format {FORMATS[self.role]}" if self.role in FORMATS else ""
         state = f", {self.state}" if self.state else ""
-        return f"{self.label}{whole}{content}{checked}{state}{options}"
+        return f"{self.label}{whole}{content}{checked}{state}{options}{form}"
 
 
 _STATES = ("checked", "unchecked", "partly checked", "selected", "pressed", "expanded", "collapsed", "invalid")

@@ -73,7 +73,7 @@ def elements(tree: str) -> list[Element]:
         found.append(node)
         if node.role in _LABELS and node.name.strip():
             before = node.name if len(node.name) <= _LABEL else ""
-        elif node.bid and node.role in FILLED | CHOSEN:
+        elif node.bid and node.role.lower() in FILLED | CHOSEN:
             before = ""
     return found
 
@@ -87,7 +87,7 @@ def _element(match: re.Match[str], before: str) -> Element:
         role=match["role"],
         name=name,
         rest=_QUOTED.sub("''", match["rest"]),
-        label=" ".join((name or (before if match["role"] in FILLED | CHOSEN | CHECKED else "")).split()),
+        label=" ".join((name or (before if match["role"].lower() in FILLED | CHOSEN | CHECKED else "")).split()),
         value=_said(value["value"]) if value else "",
         attributes=" ".join(_said(found["value"]) for found in _ATTRIBUTE.finditer(match["rest"])),
     )
