@@ -220,8 +220,8 @@ def arm_notes(summary: Summary) -> Iterator[str]:
     if not summary.arms and run.get("agent") not in ARMS:
         yield (
             "The arms oracle and empty have no run beside this one: nothing shows that its benchmark tells right from "
-            f"wrong here. Make them with `handiwork eval run {run.get('benchmark')} --split {run.get('split')}` and "
-            "--agent oracle or empty, on the same --data and --sandbox, with --out beside this run."
+            f"wrong here. Run {run.get('benchmark')} with --agent empty, and with --agent oracle if it has reference "
+            f"solutions, on --split {run.get('split')} with the same --data and --sandbox, and --out beside this run."
         )
     for one in summary.arms:
         if one.wrong:
