@@ -207,9 +207,10 @@ class Session:
         return await self._executor.ready()
 
     async def start_mcp(self) -> list[MCPServerEvent]:
-        """Start all MCP servers and wait until each has answered or failed; return their states."""
+        """Start all MCP servers and wait until each has answered or failed; return their states as the log has them."""
         await self._executor.ready()
-        return await self._executor.prepare_mcp(self.state.totals.mcp, START)
+        events = await self._executor.prepare_mcp(self.state.totals.mcp, START)
+        return [event for event in await self._journal.append(*events) if isinstance(event, MCPServerEvent)]
 
     async def close(self) -> None:
         """Close the sandbox and the models' connections; remove copies that no child session needs."""

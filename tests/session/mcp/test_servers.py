@@ -199,6 +199,17 @@ async def test_each_server_has_a_log_without_secrets(sessions: Sessions, monkeyp
     assert "the configuration is missing" in read_log(folder, "b")
 
 
+async def test_the_check_of_servers_shows_no_secret_that_one_prints(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "an0ther-secret-value")
+    refuses = {"command": "/bin/sh", "args": ["-c", 'echo "bad token: $THE_TOKEN" >&2; exit 1']}
+    session = await sessions.open({"a": {**refuses, "env": {"THE_TOKEN": "${MY_TOKEN}"}}}, [], secrets=("MY_TOKEN",))
+    async with session.hold_lease():
+        (failed,) = await session.start_mcp()
+    assert (failed.state, failed.errors) == ("failed", "bad token: [secret MY_TOKEN]")
+
+
 async def test_unknown_servers_and_tools_are_named(sessions: Sessions) -> None:
     replies = [mcp_call("b", "echo"), call("mcp_tools", server="a", tools=["nothing"]), mcp_call("a", "fail"), finish()]
     await sessions.run({"a": small()}, replies)
