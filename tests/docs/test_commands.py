@@ -169,6 +169,16 @@ def test_every_block_runs_or_its_page_says_why_not() -> None:
     assert [fault for block in ALL for fault in faults(block)] == []
 
 
+@pytest.mark.parametrize("block", [one for one in ALL if "config.toml" in one.text], ids=lambda block: block.place)
+def test_a_block_keeps_the_settings_that_the_reader_has(block: Block) -> None:
+    """It overwrites no settings file, and appends only tables: a key would belong to the last table of the file."""
+    written = re.findall(r"(>+) \S*/config\.toml <<'?END'?\n(.*?)^END$", block.text, re.DOTALL | re.MULTILINE)
+    assert len(written) == block.text.count("> ~/.config/handiwork/config.toml")
+    for arrow, text in written:
+        assert arrow == ">>"
+        assert text.lstrip().startswith("[")
+
+
 @pytest.mark.parametrize(
     ("above", "language", "fault"),
     [
