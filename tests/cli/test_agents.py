@@ -60,6 +60,14 @@ def test_the_accepted_agents_of_a_repository_are_listed_in_its_folders(program: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["../own.py:OwnAgent", "../swarm.json"])
+def test_an_agent_of_a_file_is_not_in_the_list_and_not_checked_as_another(program: Program, name: str) -> None:
+    checked = program("agents", "--check", name)
+    assert (checked.returncode, checked.stdout) == (2, "")
+    assert f"handiwork: '{name}' is not in the list" in checked.stderr
+
+
+@pytest.mark.slow
 def test_a_file_is_an_agent_and_knowledge_is_told(program: Program) -> None:
     micro = program.settings.parent / "micro"
     micro.mkdir(parents=True)

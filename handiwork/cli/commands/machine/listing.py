@@ -10,8 +10,8 @@ from typing import Any
 
 from rich.text import Text
 
-from handiwork.agents.micro.catalog import read_catalog
-from handiwork.agents.registry import InstalledAgent, descriptions, find
+from handiwork.agents.micro.catalog import MicroCatalog, read_catalog
+from handiwork.agents.registry import AgentNotFoundError, InstalledAgent, descriptions, find, names_a_file
 from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
@@ -53,7 +53,7 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
     catalog = read_catalog(accepted)
     listed = descriptions(catalog)
     if names:
-        chosen = {find(name, catalog).__name__ for name in names}
+        chosen = {_listed_name(name, listed, catalog) for name in names}
         listed = [agent for agent in listed if agent.name in chosen]
     if check:
         return _check(listed, as_json, {name: value for name, value in flags.items() if value is not None})
@@ -85,6 +85,16 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
         Text("\nuse your own with --agent file.py:Class, module:Class, file.md, file.yaml or file.json"), soft_wrap=True
     )
     return Exit.FAILED if catalog.problems else Exit.FINISHED
+
+
+def _listed_name(name: str, listed: Sequence[InstalledAgent], catalog: MicroCatalog) -> str:
+    """Return the name of a listed agent in full. Raises AgentNotFoundError for one that is not in the list."""
+    known = {agent.name for agent in listed}
+    full = name if name in known or names_a_file(name) else find(name, catalog).__name__
+    if full not in known:
+        problem = f"{name!r} is not in the list, which has no agents of files: try yours with `handiwork run --agent`"
+        raise AgentNotFoundError(problem)
+    return full
 
 
 def _check(agents: Sequence[InstalledAgent], as_json: bool, settings: Mapping[str, Any]) -> Exit:
