@@ -55,6 +55,15 @@ def test_a_setting_is_set_and_unset_and_the_rest_of_the_file_stays(program: Prog
     assert "HANDIWORK_MAX_COST overrides it" in overridden.stderr
 
 
+def test_a_secret_is_named_with_a_file_that_every_folder_finds_and_never_by_its_value(program: Program) -> None:
+    refused = program("config", "secrets", "TOKEN=an0ther-secret-value")
+    assert refused.returncode == 2
+    assert "the value of TOKEN does not belong on the command line" in refused.stderr
+    assert not program.settings.exists()
+    assert program("config", "secrets", "TOKEN=@token.txt", "OTHER").returncode == 0
+    assert program.settings.read_text() == f'secrets = ["TOKEN=@{program.workspace}/token.txt", "OTHER"]\n'
+
+
 def test_unsetting_what_is_not_set_writes_no_file(program: Program) -> None:
     assert program("config", "max_cost", "--unset").returncode == 0
     assert not program.settings.exists()

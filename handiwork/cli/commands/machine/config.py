@@ -20,6 +20,7 @@ from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
 from handiwork.session import skills
 from handiwork.session.config import agent_name
+from handiwork.session.secrets import specification
 from handiwork.settings import (
     PREFIX,
     SessionSettings,
@@ -38,6 +39,7 @@ TABLES = ("mcp", "forges")
 _ABSOLUTE: dict[str, Callable[[str], str]] = {
     "agent": agent_name,
     "mount_ro": lambda path: str(Path(path).expanduser().absolute()),
+    "secrets": specification,
     "skills": skills.absolute,
 }
 """The settings with paths, which must hold from every directory."""
