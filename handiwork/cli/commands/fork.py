@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from handiwork.cli.commands.run import resume
+from handiwork.cli.commands.run import model_changes, resume
 from handiwork.cli.commands.sessions import find, state_words
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.jsonlines import write_json
@@ -25,7 +25,7 @@ from handiwork.session.config import agent_name
 from handiwork.session.storage.gc import clean
 from handiwork.session.time_travel import fork as forks
 from handiwork.session.time_travel.fork import Restored
-from handiwork.settings import check_environment, load, model_name
+from handiwork.settings import check_environment, load
 from handiwork.workspace.session_files import GIGABYTE
 
 
@@ -35,8 +35,6 @@ def fork(
     """Fork a session at an event; with a message, run the fork. Raises like ``resume``, and SessionError."""
     check_environment()
     changes: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
-    if "model" in changes:
-        changes = {"base_url": None, **changes, "model": model_name(str(changes["model"]))}
     if "agent" in changes:
         changes["agent"] = agent_name(str(changes["agent"]))
     fork_id = asyncio.run(_fork(session, at, restore, message, changes))
@@ -55,6 +53,7 @@ async def _fork(
 ) -> str:
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
+        changes = {**changes, **await model_changes(log, changes)}
         return (await forks.fork(store, data_dir(), log, at, restored, message, **changes)).id
 
 

@@ -91,8 +91,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
     async def begin(store: Store, watch: Observer) -> tuple[Session | RemoteSession, int]:
         log = await find(store, session)
         changes = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
-        if "model" in changes:
-            changes = {"base_url": None, **changes, "model": model_name(changes["model"])}
+        changes |= await model_changes(log, flags)
         changes["limits"] = await _limits(log, flags)
         changes["secrets"] = await _secrets(log, changes.get("secrets") or ())
         state = await state_of(log)
@@ -220,6 +219,20 @@ async def _show_end(view: View, opened: Session | RemoteSession, state: State) -
     has_commits = opened.config.files(session_dir(data_dir(), opened.id)).has_commits()
     to_apply = has_commits or (bool(file_changes) and not opened.config.in_place)
     view.print([*overview(file_changes, opened.id), *summary(state, opened.id, to_apply)])
+
+
+async def model_changes(log: EventLog, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changes of the session's model by the flags; a server's address alone is of the model that it has.
+
+    Raises SettingsError for an address that the model does not use.
+    """
+    model, base_url = flags.get("model"), flags.get("base_url")
+    if model is None and base_url is None:
+        return {}
+    name = (await config_of(log)).model if model is None else model_name(model)
+    if base_url is not None and name.startswith(("local:", "scripted:")):
+        raise SettingsError(f"--base-url needs a model on a server, not {name}: add --model")
+    return {"model": name, "base_url": base_url}
 
 
 async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
