@@ -192,6 +192,20 @@ def test_a_question_waits_beside_a_line_that_was_begun(program: Program) -> None
 
 
 @slow
+def test_a_question_about_an_action_that_was_left_for_later_comes_again_with_enter(program: Program) -> None:
+    with converse(program, bash("touch new"), finish("Greeted."), HANDIWORK_CONFIRMATION="always") as screen:
+        screen.enter("greet")
+        screen.until("allow? (y once")
+        screen.enter("q")
+        screen.until("> Enter asks again; a message refuses")
+        screen.type(ENTER)
+        screen.until("allow? (y once")
+        screen.enter("y")
+        screen.until("Greeted.")
+    assert "UserRejectObservation" not in {event["type"] for event in program.events()}
+
+
+@slow
 def test_commands_and_paths_are_completed_and_lines_are_remembered(program: Program) -> None:
     (program.workspace / "src").mkdir()
     (program.workspace / "src/engine.py").write_text("")

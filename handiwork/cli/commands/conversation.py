@@ -45,6 +45,7 @@ WELCOME = "Type a task. / shows the commands, @ completes a path, Ctrl-C interru
 NEXT = "what next?"
 HINTS = {
     "awaiting_user_input": "your answer",
+    "awaiting_user_confirmation": "Enter asks again; a message refuses",
     "paused": "how shall it continue? (Enter: as before)",
     "error": "Enter tries again, /model NAME takes another model",
 }

@@ -54,7 +54,7 @@ class CurrentSession:
         self._opened: Session | RemoteSession | None = None
         self._task: asyncio.Task[None] | None = None
         self._early: list[str] = []
-        self._wanted = asyncio.Event()
+        self._wanted, self._asked_again = asyncio.Event(), asyncio.Event()
 
     @property
     def state(self) -> State | None:
@@ -80,11 +80,13 @@ class CurrentSession:
         return self.state is not None and proposes_plan(self.state)
 
     async def resume(self) -> None:
-        """Accept a proposed plan, or let a session that is paused or not yet open continue without a message."""
+        """Accept a proposed plan, ask again about actions, or let a session that is paused or not open continue."""
         if self.id is not None and (self._task is None or self._task.done()):
             self._start(None)
         elif self._opened is not None and self.proposes_plan:
             await self._opened.log.append(*accepted_plan(self._opened.state))
+        elif self._opened is not None and self._opened.state.agent_state == "awaiting_user_confirmation":
+            self._asked_again.set()
         elif self._opened is not None and self._opened.state.agent_state in _PAUSED:
             await self._opened.log.append(ChangeAgentStateAction(agent_state="running", source="user"))
 
@@ -182,12 +184,13 @@ class CurrentSession:
                 return
 
     async def _resumed(self, opened: Session | RemoteSession) -> bool:
-        """Wait until the session runs again, or another process wants it; return whether it runs."""
-        resumed, wanted = opened.wait_until_resumed(), self._wanted.wait()
-        waits: list[asyncio.Task[Any]] = [asyncio.create_task(resumed), asyncio.create_task(wanted)]
+        """Wait until the session runs again, or is to ask again, or another process wants it; False for the last."""
+        self._asked_again.clear()
+        events = opened.wait_until_resumed(), self._asked_again.wait(), self._wanted.wait()
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(event) for event in events]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            return waits[0].done()
+            return waits[0].done() or waits[1].done()
         finally:
             for wait in waits:
                 wait.cancel()
