@@ -102,6 +102,19 @@ def test_a_terminal_is_asked_for_a_token_which_it_does_not_show(program: Program
 
 
 @pytest.mark.slow
+def test_ctrl_c_ends_each_question_at_once(program: Program, forge: Standin) -> None:
+    with program.at_terminal("pull-request") as terminal:
+        terminal.until("(not shown; empty to stop): ")
+        terminal.press_ctrl_c()
+        assert terminal.exit_code() == 130
+    with program.at_terminal("pull-request", GITHUB_TOKEN=forge.add("ada")) as terminal:
+        terminal.until("Open this pull request? [y/n] ")
+        terminal.press_ctrl_c()
+        assert terminal.exit_code() == 130
+    assert forge.requests == []
+
+
+@pytest.mark.slow
 def test_a_session_in_place_has_a_request_too(program: Program, forge: Standin) -> None:
     model = program.script(bash("echo salut > greeting.txt"), finish(), name="in-place")
     done = program("run", "greet in French", "--model", model, "--in-place")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import getpass
 import json
+import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict
 
 from rich.text import Text
@@ -84,7 +87,8 @@ async def _ask_token(tokens: ForgeTokens, proposal: Proposal) -> None:
         say(proposal.problem)
     while True:
         try:
-            token = getpass.getpass(f"Token for {target.host} (not shown; empty to stop): ")
+            with _ended_by_ctrl_c():
+                token = getpass.getpass(f"Token for {target.host} (not shown; empty to stop): ")
         except EOFError:
             token = ""
         if not token.strip():
@@ -117,4 +121,15 @@ def _preview(proposal: Proposal, request: Draft) -> list[Text]:
 def _confirm(question: str) -> bool:
     sys.stdout.write(question)
     sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    with _ended_by_ctrl_c():
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+@contextmanager
+def _ended_by_ctrl_c() -> Generator[None]:
+    """Raise KeyboardInterrupt for Ctrl-C while the event loop waits for an answer: its own handler would wait too."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
