@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,11 @@ class ContextFinding:
     def waits_for_user(self) -> bool:
         """Whether the user's acceptance would change the state."""
         return self.state in ("not accepted", "changed")
+
+
+def accept_command(workspace: Path) -> str:
+    """Return the command that asks about the texts of a workspace, for a shell in the current directory."""
+    return ACCEPT if Path.cwd() == workspace else f"{ACCEPT} {shlex.quote(str(workspace))}"
 
 
 def at_begin(workspace: Path, user: Path, *, copy: Path | None = None, packages: bool = True) -> list[Convention]:

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from handiwork.agents.registry import CONFIGURED
 from handiwork.context import devcontainer
 from handiwork.context.conventions import opened
+from handiwork.context.discovery import accept_command
 from handiwork.context.trust import Trust
 from handiwork.errors import HandiworkError, WorkspaceError
 from handiwork.events.record import Limits, NetworkAllowed, PermissionsRevoked, SessionStarted, SettingsChanged
@@ -160,9 +161,7 @@ def _accepted_image(workspace: Path) -> str:
         raise SessionError(f"--image devcontainer takes the image of {workspace}'s devcontainer.json: {reason}")
     convention = found[0]
     if not Trust(data_dir()).accepts(workspace, convention.path, convention.sha256):
-        raise SessionError(
-            f"you have not accepted {convention.path}: `handiwork context --accept {workspace}` shows it and asks"
-        )
+        raise SessionError(f"you have not accepted {convention.path}: `{accept_command(workspace)}` shows it and asks")
     return found[1].image
 
 

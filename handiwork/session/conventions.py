@@ -16,7 +16,7 @@ from handiwork.agents.totals import Totals
 from handiwork.context import agents, devcontainer, instructions, skills
 from handiwork.context.characters import one_line
 from handiwork.context.conventions import ABOVE, Convention, UnreadableError, digest, opened
-from handiwork.context.discovery import ACCEPT, ContextFinding, at_begin, folders_of, in_folders, judge
+from handiwork.context.discovery import ContextFinding, accept_command, at_begin, folders_of, in_folders, judge
 from handiwork.context.trust import Trust
 from handiwork.errors import WorkspaceError
 from handiwork.events.action import CmdRunAction
@@ -153,8 +153,8 @@ class Conventions:
             return []
         waiting = [_name(finding) for finding in others if finding.waits_for_user]
         broken = [f"{_name(finding)} ({finding.why})" for finding in others if not finding.waits_for_user]
-        where = "" if Path.cwd() == self._workspace else f" {self._workspace}"
-        lines = [f"not loaded until you accept them: {_listed(waiting)}; see `{ACCEPT}{where}`"] if waiting else []
+        command = accept_command(self._workspace)
+        lines = [f"not loaded until you accept them: {_listed(waiting)}; see `{command}`"] if waiting else []
         lines += [f"not loaded: {_listed(broken)}"] if broken else []
         paths = tuple(finding.convention.path for finding in others)
         return [ContextWithheld(paths=paths, content="; ".join(lines))]

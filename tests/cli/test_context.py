@@ -60,6 +60,15 @@ def test_it_says_what_loads_from_where_why_and_how_many_tokens(program: Program)
 
 
 @pytest.mark.slow
+def test_the_command_that_it_names_is_for_the_folder_asked_about_and_can_be_copied(program: Program) -> None:
+    other = program.folder / "a project für später"
+    other.mkdir()
+    (other / "AGENTS.md").write_text("Use tabs.")
+    last = program("context", str(other)).stdout.splitlines()[-1]
+    assert last == f"`handiwork context --accept '{other}'` shows what waits for you, and asks"
+
+
+@pytest.mark.slow
 def test_it_lists_knowledge_and_micro_agents_with_the_mistakes_in_them(program: Program) -> None:
     own, theirs = program.settings.parent / "micro", program.workspace / ".handiwork/agents"
     files = {own / "git.md": "triggers: [git]", own / "broken.md": "a: b", theirs / "bad.md": "foo: bar"}

@@ -19,7 +19,15 @@ from handiwork.cli.terminal.view import terminal_console
 from handiwork.context import devcontainer
 from handiwork.context.characters import one_line
 from handiwork.context.conventions import Convention, opened, tokens_of
-from handiwork.context.discovery import ACCEPT, ContextFinding, State, accepted_agents, everything, unread
+from handiwork.context.discovery import (
+    ACCEPT,
+    ContextFinding,
+    State,
+    accept_command,
+    accepted_agents,
+    everything,
+    unread,
+)
 from handiwork.context.trust import Trust
 from handiwork.errors import Exit, WorkspaceError
 from handiwork.paths import data_dir, home_dir
@@ -127,7 +135,7 @@ def _lines(findings: Sequence[ContextFinding], workspace: Path) -> Iterator[Text
     tokens = sum(finding.convention.tokens for finding in findings if finding.state == "loads")
     yield Text(f"\nabout {tokens} tokens in every prompt")
     if any(finding.waits_for_user for finding in findings):
-        yield Text(f"`{ACCEPT}` shows what waits for you, and asks", "yellow")
+        yield Text(f"`{one_line(accept_command(workspace))}` shows what waits for you, and asks", "yellow")
 
 
 def _finding(finding: ContextFinding, width: int, workspace: Path) -> Iterator[Text]:

@@ -14,7 +14,7 @@ from handiwork.cli.terminal.output_lines import coloured_diff_line
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.context.characters import one_line
 from handiwork.context.conventions import Convention
-from handiwork.context.discovery import ACCEPT, ContextFinding, at_begin, judge
+from handiwork.context.discovery import ContextFinding, accept_command, at_begin, judge
 from handiwork.context.trust import Trust
 from handiwork.paths import data_dir
 from handiwork.settings import settings_file
@@ -49,7 +49,8 @@ def offer(workspace: Path) -> None:
             review(waiting, workspace, trust, console)
         case False:
             trust.answer(workspace, [finding.convention for finding in waiting], accept=False)
-            console.print(Text(f"You are asked again when they change; `{ACCEPT}` asks at once.", "dim"))
+            told = f"You are asked again when they change; `{one_line(accept_command(workspace))}` asks at once."
+            console.print(Text(told, "dim"), soft_wrap=True)
         case None:
             pass
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def _read() -> dict[str, str]:
     try:
         with file.open("rb") as stream:
             if stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077:
-                raise KeysError(f"others can read the keys in {file}: run chmod 600 {file}")
+                raise KeysError(f"others can read the keys in {file}: run chmod 600 {shlex.quote(str(file))}")
             return _KEYS.validate_json(stream.read())
     except FileNotFoundError:
         return {}
