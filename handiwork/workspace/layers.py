@@ -65,6 +65,10 @@ class SandboxPaths:
                     f"{path} is missing, so the session cannot continue: restore it or start a new session."
                 )
 
+    def has(self, mount: str) -> bool:
+        """Return whether the user still has a directory that the copy leaves out; without it, an empty one is below."""
+        return os.path.lexists(self.workspace / mount)
+
     def lowers(self) -> dict[Path, Path]:
         """Return a map from the folder of each overlay's layers to its topmost lower directory."""
         if self.base is None:
@@ -103,7 +107,7 @@ class SandboxPaths:
         for layers, lower in self.lowers().items():
             closed += [layers.parent, layers, layers / "work"]
             # The root of the mount takes its mode from the upper layer.
-            modes[layers / "upper"] = lower.lstat().st_mode & 0o777
+            modes[layers / "upper"] = lower.lstat().st_mode & 0o777 if os.path.lexists(lower) else 0o755
         modes = dict.fromkeys(closed, 0o700) | modes
         for directory, mode in modes.items():
             if not directory.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 import sys
 from pathlib import Path
@@ -53,6 +54,24 @@ async def test_a_directory_that_is_not_copied_is_laid_under(box: Box) -> None:
     assert await output(sandbox, "cat web/node_modules/*") == "changed\nnew"
     assert (big / "index.js").read_text() == "original\n"
     assert not (upper_dir(box.session_dir) / "web").exists()
+
+
+async def test_a_session_continues_without_a_directory_that_is_not_copied_and_was_removed(box: Box) -> None:
+    big = box.project / "target"
+    big.mkdir()
+    (big / "library").write_text("built\n")
+    sandbox = box.make(mounts=["target"])
+    await sandbox.start()
+    await output(sandbox, "echo by the agent > target/new; rm target/library")
+    await sandbox.close()
+    shutil.rmtree(big)  # as `cargo clean` does
+    await sandbox.start()
+    assert await output(sandbox, "cat target/*") == "by the agent"
+    assert not big.exists()
+    await sandbox.close()
+    fresh = box.make(mounts=["target", "never/started"])
+    await fresh.start()
+    assert await output(fresh, "ls -d never/started") == "never/started"
 
 
 async def test_the_projects_virtual_environment_works(box: Box) -> None:

@@ -114,12 +114,15 @@ class MountPlan:
         snapshot_layer = "layer/{}:".format if paths.layer else "".format
         self.stage("base", base, owned=True)
         self.stage("overlay", paths.session_dir / "overlay")
-        self.directories += ["workspace", "points", *(f"points/{name}" for name in paths.mounts)]
+        self.directories += ["workspace", "removed", "points", *(f"points/{name}" for name in paths.mounts)]
         self.overlays.append(_overlay("workspace", snapshot_layer(WORKSPACE_LAYER) + "base:points", "overlay"))
         for number, name in enumerate(paths.mounts):
-            self.stage(f"mount-{number}", paths.workspace / name, owned=True, below=paths.workspace)
+            directory = "removed"
+            if paths.has(name):
+                directory = f"mount-{number}"
+                self.stage(directory, paths.workspace / name, owned=True, below=paths.workspace)
             layers = layers_of(Path(), name)
-            lower = snapshot_layer(mount_layer(name)) + f"mount-{number}"
+            lower = snapshot_layer(mount_layer(name)) + directory
             self.overlays.append(_overlay(f"workspace/{name}", lower, str(layers)))
         self.add("--bind", f"{STAGE}/workspace", paths.workspace)
 

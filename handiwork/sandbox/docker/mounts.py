@@ -93,7 +93,8 @@ def workspace_mounts(paths: SandboxPaths, protected: Sequence[str] = ()) -> Iter
     for name in paths.mounts:
         snapshot_layers = [] if paths.layer is None else [paths.layer / mount_layer(name)]
         real = paths.workspace / name
-        yield overlay(real, [*snapshot_layers, real], layers_of(paths.session_dir, name))
+        lower = real if paths.has(name) else points / name
+        yield overlay(real, [*snapshot_layers, lower], layers_of(paths.session_dir, name))
 
 
 def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:

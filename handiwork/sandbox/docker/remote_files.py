@@ -232,7 +232,10 @@ class RemoteFiles:
         if paths.layer is not None:
             _send_tree(stream, paths.layer, "layer")
         for name in paths.mounts:
-            _send_tree(stream, paths.workspace / name, _mount_path(name))
+            if paths.has(name):
+                _send_tree(stream, paths.workspace / name, _mount_path(name))
+            else:
+                send_directory(stream, _mount_path(name), 0o755)
 
     def _directories(self) -> list[str]:
         """Return the directories that hold the trees, layers and mounts, parents first."""
