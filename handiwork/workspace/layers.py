@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from handiwork.workspace.snapshots.store import WritableDir
 WORKSPACE_LAYER, HOME_LAYER = "workspace", "home"
 """Names of these layers in a snapshot."""
 
+_LONGEST_NAME = 255 - len("mount-")
+"""Bytes that a file system takes for the name of a mount, with the prefix of ``mount_layer``."""
+
 
 def upper_dir(session_dir: Path) -> Path:
     """Return the upper layer of the workspace overlay, which holds the agent's changes."""
@@ -22,7 +26,14 @@ def upper_dir(session_dir: Path) -> Path:
 
 def layers_of(session_dir: Path, mount: str) -> Path:
     """Return the folder of the overlay layers for a mounted directory (one that the copy leaves out)."""
-    return session_dir / "overlay/mounts" / quote(mount, safe="")
+    return session_dir / "overlay/mounts" / file_name(mount)
+
+
+def file_name(mount: str) -> str:
+    """Return a file name for the path of a mounted directory: its escaped path, or a digest of a long one."""
+    path = os.fsencode(mount)
+    name = quote(path, safe="")
+    return name if len(name) <= _LONGEST_NAME else hashlib.sha256(path).hexdigest()
 
 
 def home_layers(session_dir: Path) -> Path:
@@ -32,7 +43,7 @@ def home_layers(session_dir: Path) -> Path:
 
 def mount_layer(mount: str) -> str:
     """Return the name of a mounted directory's layer in a snapshot."""
-    return f"mount-{quote(mount, safe='')}"
+    return f"mount-{file_name(mount)}"
 
 
 def git_layers(session_dir: Path) -> Path:

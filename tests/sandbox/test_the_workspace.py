@@ -56,6 +56,18 @@ async def test_a_directory_that_is_not_copied_is_laid_under(box: Box) -> None:
     assert not (upper_dir(box.session_dir) / "web").exists()
 
 
+@pytest.mark.parametrize(
+    "folder", ["项目文件" * 8, "Caf\udce9", "deep/" * 60 + "folder"], ids=["Chinese", "latin-1", "deep"]
+)
+async def test_a_directory_that_is_not_copied_may_have_any_path(box: Box, folder: str) -> None:
+    big = box.project / folder / "node_modules"
+    big.mkdir(parents=True)
+    (big / "index.js").write_text("original\n")
+    sandbox = box.make(mounts=[f"{folder}/node_modules"])
+    await sandbox.start()
+    assert await output(sandbox, "cat $(find . -name index.js)") == "original"
+
+
 async def test_a_session_continues_without_a_directory_that_is_not_copied_and_was_removed(box: Box) -> None:
     big = box.project / "target"
     big.mkdir()

@@ -174,7 +174,7 @@ def _unshare(flags: int) -> None:
 
 def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
     try:
-        _call("mount", source.encode(), target.encode(), kind.encode(), flags, options.encode())
+        _call("mount", source.encode(), os.fsencode(target), kind.encode(), flags, options.encode())
     except OSError as error:
         raise LaunchError(f"cannot mount {kind or 'the root'} at {target}: {error.strerror}") from error
 

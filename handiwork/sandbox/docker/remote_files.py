@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import quote
 
 from handiwork.errors import SandboxError
 from handiwork.process import Process
@@ -27,7 +26,7 @@ from handiwork.sandbox.docker.mounts import home_mount, overlay, points_dir, wor
 from handiwork.sandbox.docker.remote_bundle import bundle_volume
 from handiwork.sandbox.inside.files.tree_stream import scan, send, send_directory
 from handiwork.sandbox.limits.limits import RESERVE
-from handiwork.workspace.layers import SandboxPaths, layers_of, mount_layer
+from handiwork.workspace.layers import SandboxPaths, file_name, layers_of, mount_layer
 from handiwork.workspace.snapshots.object_store import remove_tree
 
 FOLDER, VOLUME = "handiwork.folder", "handiwork.volume"
@@ -303,7 +302,7 @@ async def _sweep() -> None:
 
 def _mount_path(mount: str) -> str:
     """Return the path in the volume of a directory that the copy leaves out."""
-    return f"under/{quote(mount, safe='')}"
+    return f"under/{file_name(mount)}"
 
 
 def _send_tree(stream: BinaryIO, root: Path, at: str) -> None:
