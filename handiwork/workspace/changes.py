@@ -197,9 +197,10 @@ def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side 
     excluded = tuple(path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out))
     for path in [path for path in changes if _is_below(path, excluded)]:
         del changes[path]
-    for path in [path for path, change in changes.items() if not change.old and not JUNK.isdisjoint(path.split("/"))]:
+    cache: dict[str, Rules] = {}
+    for path in [path for path, change in changes.items() if not change.old and _is_junk(workspace, path, cache)]:
         del changes[path]
-    for path in _ignored_paths(workspace, changes):
+    for path in _ignored_paths(workspace, changes, cache):
         del changes[path]
     return [changes[path] for path in sorted(changes)]
 
@@ -218,13 +219,23 @@ def _is_below(path: str, directories: Collection[str]) -> bool:
     return any(path == directory or path.startswith(f"{directory}/") for directory in directories)
 
 
-def _ignored_paths(workspace: Workspace, paths: Iterable[str]) -> list[str]:
+def _is_junk(workspace: Workspace, path: str, cache: dict[str, Rules]) -> bool:
+    """Return whether a path is in a directory of JUNK in which git tracks nothing."""
+    parts = path.split("/")
+    for depth, name in enumerate(parts):
+        if name in JUNK:
+            rules = rules_in(workspace.base, workspace.source, "/".join(parts[:depth]), cache)
+            if not isinstance(rules, IgnoreRules) or not rules.tracks_below(name):
+                return True
+    return False
+
+
+def _ignored_paths(workspace: Workspace, paths: Iterable[str], cache: dict[str, Rules]) -> list[str]:
     """Return the untracked paths that git ignores under the rules of the base and of the repository around it."""
     by_directory: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         directory, _, name = path.rpartition("/")
         by_directory[directory].append(name)
-    cache: dict[str, Rules] = {}
     ignored: list[str] = []
     for directory, names in by_directory.items():
         rules = rules_in(workspace.base, workspace.source, directory, cache)

@@ -97,6 +97,15 @@ def test_what_git_ignores_and_what_tools_leave_behind_is_no_change(tmp_path: Pat
     assert found(Session(source, tmp_path).run(script)) == {"b": "added", "kept.log": "modified"}
 
 
+def test_a_new_file_counts_in_a_directory_of_packages_that_git_tracks(tmp_path: Path) -> None:
+    source = write_tree(tmp_path / "project", {"fixtures/node_modules/a/index.js": b"1", "a.py": b"1"})
+    git(source, "init", "-q")
+    git(source, "add", ".")
+    script = "mkdir -p fixtures/node_modules/b/__pycache__ node_modules/c; echo 2 > fixtures/node_modules/b/index.js"
+    script += "; touch fixtures/node_modules/b/__pycache__/x.pyc node_modules/c/index.js"
+    assert found(Session(source, tmp_path).run(script)) == {"fixtures/node_modules/b/index.js": "added"}
+
+
 def test_a_directory_of_a_repository_has_the_ignore_rules_of_the_whole(tmp_path: Path) -> None:
     outer = write_tree(
         tmp_path / "outer",

@@ -80,6 +80,10 @@ class IgnoreRules:
         index = self.repository.index
         return path not in (index.directories if is_directory else index.files)
 
+    def tracks_below(self, name: str) -> bool:
+        """Return whether git tracks a path in the directory ``name``. Raises WorkspaceError."""
+        return self._below(name) in self.repository.index.directories
+
     def _below(self, name: str) -> bytes:
         return self.path + b"/" + os.fsencode(name) if self.path else os.fsencode(name)
 
