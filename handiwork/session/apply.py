@@ -11,7 +11,7 @@ from handiwork.errors import HandiworkError, SandboxError, WorkspaceError
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.session.config import config_of
-from handiwork.session.open import changes
+from handiwork.session.open import changes, ignored_note
 from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
@@ -51,7 +51,7 @@ class Commits:
 async def preview_session(data: Path, log: EventLog) -> Preview:
     """Return a preview of ``apply_session``. Raises InPlaceError, SessionError, WorkspaceError."""
     workspace = await _workspace(log)
-    notices = await _recover(workspace)
+    notices = *await _recover(workspace), *await _ignored(data, log)
     undo_dir = _undo_dir(data, log)
     applied, conflicts = await asyncio.to_thread(
         preview, await _changes(data, log, workspace), workspace, undo_dir, began=await _began(data, log)
@@ -69,7 +69,7 @@ async def apply_session(
     WorkspaceError; no file is changed then.
     """
     workspace = await _workspace(log)
-    notices = await _recover(workspace)
+    notices = *await _recover(workspace), *await _ignored(data, log)
     file_changes, undo_dir = await _changes(data, log, workspace), _undo_dir(data, log)
     applied = await asyncio.to_thread(
         apply, file_changes, workspace, resolutions, undo_dir=undo_dir, began=await _began(data, log)
@@ -176,6 +176,11 @@ async def _recover(workspace: Path) -> tuple[str, ...]:
     """Undo an apply that a crash cut off; return a sentence about it, if there was one."""
     notice = await asyncio.to_thread(undo_cut_apply, workspace)
     return (f"{notice}.",) if notice else ()
+
+
+async def _ignored(data: Path, log: EventLog) -> tuple[str, ...]:
+    note = await ignored_note(data, log)
+    return (f"{note}.",) if note else ()
 
 
 def _with_notices(applied: Applied, notices: tuple[str, ...]) -> Applied:

@@ -43,9 +43,12 @@ from handiwork.tasks import run_to_end
 from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.changes import Change
 from handiwork.workspace.copy import Workspace
+from handiwork.workspace.files.names import quoted
 from handiwork.workspace.in_place import recover
 from handiwork.workspace.session_files import SessionFiles
 from handiwork.workspace.snapshots.object_store import remove_tree
+
+_NAMED = 3  # ignored files that a note names
 
 
 async def create(
@@ -167,6 +170,23 @@ def catalog_of(config: SessionConfig, workspace: Path, data: Path, watch: Observ
 async def changes(data: Path, log: EventLog) -> list[Change]:
     """Return the session's changes to its workspace so far, by path. Raises SessionError, WorkspaceError."""
     return await asyncio.to_thread((await config_of(log)).files(session_dir(data, log.id)).changes)
+
+
+async def ignored_note(data: Path, log: EventLog) -> str:
+    """Return a sentence about the changes that stay in the session because git ignores the files; "" without any.
+
+    Raises SessionError, WorkspaceError.
+    """
+    files = (await config_of(log)).files(session_dir(data, log.id))
+    ignored = await asyncio.to_thread(lambda: files.changes(ignored=True)) if files.keeps_source else []
+    if not ignored:
+        return ""
+    paths = [change.path for change in ignored]
+    if len(paths) > _NAMED:
+        paths = list(dict.fromkeys(path.partition("/")[0] + "/" if "/" in path else path for path in paths))
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    number = "1 file" if len(ignored) == 1 else f"{len(ignored)} files"
+    return f"git ignores {number} that the session changed, left out: {', '.join(map(quoted, paths[:_NAMED]))}{more}"
 
 
 def sandbox_of(

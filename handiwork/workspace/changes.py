@@ -113,13 +113,15 @@ def same_content(one: Side | None, other: Side | None) -> bool:
     return one.sha256 == other.sha256
 
 
-def changes_of_overlay(workspace: Workspace, *layers: Path) -> list[Change]:
+def changes_of_overlay(workspace: Workspace, *layers: Path, ignored: bool = False) -> list[Change]:
     """Return the changes that overlay ``layers``, lowest first, make to the base; sorted by path.
 
-    Reads only the layers and the paths they cover. Raises WorkspaceError if a file cannot be read.
+    ``ignored`` returns those of the files that git ignores, instead of those of all others. Reads only the layers and
+    the paths they cover. Raises WorkspaceError if a file cannot be read.
     """
     sides = _sides(workspace, layers)
-    return _changes(workspace, ((path, side_at(workspace.base, path), side) for path, side in sides.items()))
+    pairs = ((path, side_at(workspace.base, path), side) for path, side in sides.items())
+    return _changes(workspace, pairs, ignored=ignored)
 
 
 def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequence[Path]) -> list[Change]:
@@ -154,8 +156,8 @@ def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | Non
     return sides
 
 
-def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
-    """Return the changes from the base to ``directory``, edited in place; sorted by path.
+def changes_of_tree(workspace: Workspace, directory: Path, *, ignored: bool = False) -> list[Change]:
+    """Return the changes from the base to ``directory``, edited in place, like ``changes_of_overlay``.
 
     Reads every file. Raises WorkspaceError if a file cannot be read.
     """
@@ -175,7 +177,7 @@ def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
             pairs.append((path, side_at(workspace.base, path), new))
     deleted = (path for path, entry in manifest.items() if entry.kind != "dir")
     pairs += [(path, side_at(workspace.base, path), None) for path in deleted]
-    return _changes(workspace, pairs)
+    return _changes(workspace, pairs, ignored=ignored)
 
 
 def _side(root: Path, path: str, status: os.stat_result) -> Side | None:
@@ -192,7 +194,9 @@ def _files(root: Path, path: str, status: os.stat_result | None) -> Iterator[str
         yield path
 
 
-def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side | None]]) -> list[Change]:
+def _changes(
+    workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side | None]], *, ignored: bool = False
+) -> list[Change]:
     changes = {path: Change(path, kind, old, new) for path, old, new in pairs if (kind := _kind(old, new)) is not None}
     excluded = tuple(path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out))
     for path in [path for path in changes if _is_below(path, excluded)]:
@@ -200,9 +204,8 @@ def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side 
     cache: dict[str, Rules] = {}
     for path in [path for path, change in changes.items() if not change.old and _is_junk(workspace, path, cache)]:
         del changes[path]
-    for path in _ignored_paths(workspace, changes, cache):
-        del changes[path]
-    return [changes[path] for path in sorted(changes)]
+    ignored_paths = set(_ignored_paths(workspace, changes, cache))
+    return [changes[path] for path in sorted(changes) if (path in ignored_paths) == ignored]
 
 
 def _kind(old: Side | None, new: Side | None) -> Kind | None:

@@ -112,8 +112,11 @@ class SessionFiles(ABC):
         """Return the paths of a sandbox on these files. Without ``layer_owner`` files keep the owners they had."""
 
     @abstractmethod
-    def changes(self) -> list[Change]:
-        """Return the agent's changes to the workspace so far, sorted by path."""
+    def changes(self, *, ignored: bool = False) -> list[Change]:
+        """Return the agent's changes to the workspace so far, sorted by path.
+
+        ``ignored`` returns those of the files that git ignores, instead of those of all others.
+        """
 
     @abstractmethod
     def view(self) -> OverlayView:
@@ -145,8 +148,8 @@ class InPlaceFiles(SessionFiles):
         return SandboxPaths(self.folder, self.source)
 
     @override
-    def changes(self) -> list[Change]:
-        return changes_of_tree(self.workspace, self.source)
+    def changes(self, *, ignored: bool = False) -> list[Change]:
+        return changes_of_tree(self.workspace, self.source, ignored=ignored)
 
     @override
     def view(self) -> OverlayView:
@@ -181,8 +184,8 @@ class PlainCopyFiles(SessionFiles):
         return SandboxPaths(self.folder, self.agent_dir)
 
     @override
-    def changes(self) -> list[Change]:
-        return changes_of_tree(self.workspace, self.agent_dir)
+    def changes(self, *, ignored: bool = False) -> list[Change]:
+        return changes_of_tree(self.workspace, self.agent_dir, ignored=ignored)
 
     @override
     def view(self) -> OverlayView:
@@ -224,9 +227,10 @@ class OverlayFiles(SessionFiles):
         return Snapshots(self._objects, paths.written(), self.workspace.tree, gigabytes * GIGABYTE, clean)
 
     @override
-    def changes(self) -> list[Change]:
+    def changes(self, *, ignored: bool = False) -> list[Change]:
         workspace = self.workspace
-        return changes_of_overlay(workspace, *self._workspace_layers(workspace.tree), upper_dir(self.folder))
+        layers = *self._workspace_layers(workspace.tree), upper_dir(self.folder)
+        return changes_of_overlay(workspace, *layers, ignored=ignored)
 
     def view(self, tree: str | None = None) -> OverlayView:
         """Return the files as they are, or as they were in the snapshot ``tree``; "" is their beginning."""

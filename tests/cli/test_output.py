@@ -160,6 +160,20 @@ def test_changes_are_applied_not_by_a_dry_run_and_undone_unless_edited_since(
     assert (nothing.returncode, nothing.stderr) == (2, "handiwork: there is no apply to undo\n")
 
 
+def test_changed_files_that_git_ignores_are_named_because_no_apply_brings_them(program: Program) -> None:
+    subprocess.run(["git", "init", "-q", program.workspace], check=True)
+    (program.workspace / ".gitignore").write_text("local.ini\nbuild/\n")
+    (program.workspace / "local.ini").write_text("port = 1\n")
+    made = "echo port = 2 > local.ini; mkdir build; touch build/a build/b; echo new > new.txt"
+    run = program.run(bash(made), finish())
+    note = "git ignores 3 files that the session changed, left out: build/a, build/b, local.ini"
+    assert note in run.stderr
+    assert note in program("diff").stderr
+    applied = program("apply")
+    assert note in applied.stderr
+    assert applied.stdout == "written   new.txt\n"
+
+
 def test_apply_with_a_conflict_changes_nothing(program: Program) -> None:
     program.run(edit("greeting.txt", "hello", "good day"), bash("echo new > new.txt"), finish())
     (program.workspace / "greeting.txt").write_text("servus\n")

@@ -94,7 +94,10 @@ def test_what_git_ignores_and_what_tools_leave_behind_is_no_change(tmp_path: Pat
     git(source, "init", "-q")
     git(source, "add", "-f", ".")
     script = "mkdir out __pycache__; touch out/x b.log __pycache__/a.pyc; echo 2 > kept.log; echo 3 > b"
-    assert found(Session(source, tmp_path).run(script)) == {"b": "added", "kept.log": "modified"}
+    here = Session(source, tmp_path)
+    assert found(here.run(script)) == {"b": "added", "kept.log": "modified"}
+    ignored = changes_of_overlay(here.workspace, here.upper, ignored=True)
+    assert found(ignored) == {"b.log": "added", "out/x": "added"}
 
 
 def test_a_new_file_counts_in_a_directory_of_packages_that_git_tracks(tmp_path: Path) -> None:

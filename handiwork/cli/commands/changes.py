@@ -18,7 +18,7 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.session.apply import InPlaceError, apply_session, bring_commits, preview_session, undo_session
 from handiwork.session.config import config_of
-from handiwork.session.open import changes
+from handiwork.session.open import changes, ignored_note
 from handiwork.session.time_travel.history import changes_from_to
 from handiwork.settings import SettingsError
 from handiwork.workspace.apply import Applied, ConflictError
@@ -35,9 +35,9 @@ OVERVIEW_LINES = 200
 def diff(session: str | None, first: int | None, last: int | None) -> Exit:
     """Print a session's changes, or those between two events: coloured on a terminal, otherwise as a patch."""
     if first is None and last is None:
-        file_changes = asyncio.run(_changes(session))
+        file_changes, note = asyncio.run(_changes(session))
     else:
-        file_changes = asyncio.run(_changes_from_to(session, first, last))
+        file_changes, note = asyncio.run(_changes_from_to(session, first, last)), ""
     text = unified_diff(file_changes)
     if not text:
         say("no changes")
@@ -49,6 +49,8 @@ def diff(session: str | None, first: int | None, last: int | None) -> Exit:
         sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
         if left_out := [quoted(change.path) for change in file_changes if change.binary]:
             say(f"the patch only names the binary files {', '.join(left_out)}: `handiwork apply` brings them")
+    if note:
+        say(note)
     return Exit.FINISHED
 
 
@@ -154,10 +156,10 @@ async def _changes_from_to(session: str | None, first: int | None, last: int | N
         return await changes_from_to(data_dir(), await find(store, session), first, last)
 
 
-async def _changes(session: str | None) -> list[Change]:
-    """Return a session's changes; first undo an apply that a crash cut off."""
+async def _changes(session: str | None) -> tuple[list[Change], str]:
+    """Return a session's changes, and a note about ignored ones; first undo an apply that a crash cut off."""
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
         if warning := await asyncio.to_thread(undo_cut_apply, Path((await config_of(log)).workspace)):
             say(warning)
-        return await changes(data_dir(), log)
+        return await changes(data_dir(), log), await ignored_note(data_dir(), log)

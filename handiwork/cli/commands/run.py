@@ -28,7 +28,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.session.config import SessionConfig, config_of, title_of
-from handiwork.session.open import changes, create, reopen
+from handiwork.session.open import changes, create, ignored_note, reopen
 from handiwork.session.secrets import specification
 from handiwork.session.session import Session
 from handiwork.session.steps.live import Observer, Status
@@ -211,14 +211,17 @@ async def _run(opened: Session | RemoteSession, message: str | None, signals: Si
 
 
 async def _show_end(view: View, opened: Session | RemoteSession, state: State) -> None:
-    file_changes: list[Change] = []
+    file_changes, note = list[Change](), ""
     try:
         file_changes = await changes(data_dir(), opened.log)
+        note = await ignored_note(data_dir(), opened.log)
     except WorkspaceError as error:
         say(f"cannot show the changes: {error}")
     has_commits = opened.config.files(session_dir(data_dir(), opened.id)).has_commits()
     to_apply = has_commits or (bool(file_changes) and not opened.config.in_place)
     view.print([*overview(file_changes, opened.id), *summary(state, opened.id, to_apply)])
+    if note:
+        say(note)
 
 
 async def model_changes(log: EventLog, flags: Mapping[str, Any]) -> dict[str, Any]:
