@@ -83,6 +83,11 @@ class SessionFiles(ABC):
         return True
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """The paths of the user's directory that the agent's files lack."""
+        return self.workspace.left_out
+
+    @property
     def history(self) -> OverlayFiles | None:
         """These files, if their earlier states can be restored."""
         return None
@@ -139,6 +144,11 @@ class InPlaceFiles(SessionFiles):
     def keeps_source(self) -> bool:
         return False
 
+    @property
+    @override
+    def missing(self) -> tuple[str, ...]:
+        return ()
+
     @override
     def written(self) -> list[Path]:
         return []
@@ -168,6 +178,11 @@ class PlainCopyFiles(SessionFiles):
     @override
     def agent_dir(self) -> Path:
         return self.folder / "work/workspace"
+
+    @property
+    @override
+    def missing(self) -> tuple[str, ...]:
+        return tuple(sorted([*self.workspace.left_out, *(f"{mount}/" for mount in self.workspace.mounts)]))
 
     @override
     def create(self) -> None:

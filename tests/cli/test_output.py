@@ -174,6 +174,18 @@ def test_changed_files_that_git_ignores_are_named_because_no_apply_brings_them(p
     assert applied.stdout == "written   new.txt\n"
 
 
+def test_a_run_names_the_files_that_the_copy_lacks(program: Program) -> None:
+    subprocess.run(["git", "init", "-q", program.workspace], check=True)
+    (program.workspace / ".gitignore").write_text(".env\nmodules/\n")
+    (program.workspace / ".env").write_text("PASSWORD=1\n")
+    (program.workspace / "modules").mkdir()
+    with (program.workspace / "modules/big").open("wb") as file:
+        file.truncate(50_000_001)
+    run = program.run(bash("ls -A"), finish())
+    assert "not in the agent's copy: .env, modules/ (unreadable, or ignored by git" in run.stdout
+    assert "modules" not in run.stdout.replace(".env, modules/", "")
+
+
 def test_apply_with_a_conflict_changes_nothing(program: Program) -> None:
     program.run(edit("greeting.txt", "hello", "good day"), bash("echo new > new.txt"), finish())
     (program.workspace / "greeting.txt").write_text("servus\n")

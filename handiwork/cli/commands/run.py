@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from rich.text import Text
+
 from handiwork.agents.state import State
 from handiwork.cli.commands.changes import overview
 from handiwork.cli.commands.sessions import find
@@ -36,9 +38,12 @@ from handiwork.session.storage.layout import session_dir
 from handiwork.session.user_events import is_stuck, rewind_event, state_of
 from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
 from handiwork.workspace.changes import Change
+from handiwork.workspace.files.names import quoted
 
 WAITING = ("loading", "finished", "rejected", "stopped")
 """The states that a session leaves only when it gets a message."""
+
+_NAMED = 5  # missing files that a line names
 
 STOPPING = "interrupting; press Ctrl-C again to stop at once"
 
@@ -129,6 +134,8 @@ async def _session(begin: Begin, message_sent: bool, as_json: bool) -> Exit:
                 with view:
                     opened, head = await begin(store, view)
                     view.open(opened.id, head)
+                    if isinstance(view, View) and head == 0:
+                        view.print(_missing_lines(opened))
                     async with opened.hold_lease():
                         prompt = None
                         if isinstance(view, View) and interactive and sys.stdin.isatty():
@@ -147,6 +154,16 @@ async def _session(begin: Begin, message_sent: bool, as_json: bool) -> Exit:
                 else "stopped before the session began"
             )
             return Exit.INTERRUPTED
+
+
+def _missing_lines(opened: Session | RemoteSession) -> list[Text]:
+    """Return a line that names files which the agent's copy lacks."""
+    paths = opened.config.files(session_dir(data_dir(), opened.id)).missing
+    if not paths:
+        return []
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    reason = "unreadable, or ignored by git and either secret by the name or over 50 MB"
+    return [Text(f"not in the agent's copy: {', '.join(map(quoted, paths[:_NAMED]))}{more} ({reason})", "dim")]
 
 
 async def run_interactive(
