@@ -23,8 +23,8 @@ from ..shell.input_probe import processes
 TREE = "/opt/handiwork/browser"
 """The path of Chromium and Playwright in sandboxes that have them."""
 
-TIMEOUT = 90.0
-"""Seconds after which an unresponsive browser is killed; its own limits are shorter."""
+TIMEOUT = 130.0
+"""Seconds after which an unresponsive browser is killed; its own limits, also those of its start, are shorter."""
 
 _GRACE = 1.5  # seconds in which an interrupted request is answered
 _CLOSING = 2.0  # seconds in which it ends by itself after writing its recordings

@@ -12,8 +12,10 @@ from playwright.async_api import Browser, BrowserContext, Playwright, ProxySetti
 from .devtools import Devtools
 
 _ARGUMENTS = ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"]
-_START_TIMEOUT = 30_000.0  # milliseconds
 _WINDOW = (1280, 720)
+
+START_TIMEOUT = 30.0
+"""Seconds in which Chromium must start."""
 
 
 class Chromium:
@@ -37,7 +39,7 @@ class Chromium:
                 args=[*_ARGUMENTS, f"--remote-debugging-port={port}"],
                 proxy=_proxy(os.environ),
                 downloads_path=downloads,
-                timeout=_START_TIMEOUT,
+                timeout=START_TIMEOUT * 1000,
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
