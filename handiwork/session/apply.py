@@ -11,7 +11,7 @@ from handiwork.errors import HandiworkError, SandboxError, WorkspaceError
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.session.config import config_of
-from handiwork.session.open import changes, ignored_note
+from handiwork.session.open import changes, changes_and_note
 from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
@@ -51,13 +51,13 @@ class Commits:
 async def preview_session(data: Path, log: EventLog) -> Preview:
     """Return a preview of ``apply_session``. Raises InPlaceError, SessionError, WorkspaceError."""
     workspace = await _workspace(log)
-    notices = *await _recover(workspace), *await _ignored(data, log)
-    undo_dir = _undo_dir(data, log)
+    notices, undo_dir = await _recover(workspace), _undo_dir(data, log)
+    file_changes, ignored = await _changes(data, log, workspace)
     applied, conflicts = await asyncio.to_thread(
-        preview, await _changes(data, log, workspace), workspace, undo_dir, began=await _began(data, log)
+        preview, file_changes, workspace, undo_dir, began=await _began(data, log)
     )
     kept = await asyncio.to_thread(undoable, undo_dir, workspace)
-    return Preview(workspace, _with_notices(applied, notices), conflicts, tuple(kept))
+    return Preview(workspace, _with_notices(applied, notices + ignored), conflicts, tuple(kept))
 
 
 async def apply_session(
@@ -69,12 +69,12 @@ async def apply_session(
     WorkspaceError; no file is changed then.
     """
     workspace = await _workspace(log)
-    notices = *await _recover(workspace), *await _ignored(data, log)
-    file_changes, undo_dir = await _changes(data, log, workspace), _undo_dir(data, log)
+    notices, undo_dir = await _recover(workspace), _undo_dir(data, log)
+    file_changes, ignored = await _changes(data, log, workspace)
     applied = await asyncio.to_thread(
         apply, file_changes, workspace, resolutions, undo_dir=undo_dir, began=await _began(data, log)
     )
-    return workspace, _with_notices(applied, notices)
+    return workspace, _with_notices(applied, notices + ignored)
 
 
 async def bring_commits(store: Store, data: Path, log: EventLog) -> Commits:
@@ -143,13 +143,13 @@ async def _workspace(log: EventLog) -> Path:
     return Path(config.workspace)
 
 
-async def _changes(data: Path, log: EventLog, workspace: Path) -> list[Change]:
-    """Return the session's changes, and the changes that revert files which it restored since an apply."""
+async def _changes(data: Path, log: EventLog, workspace: Path) -> tuple[list[Change], tuple[str, ...]]:
+    """Return the session's changes, with those that revert files which it restored since an apply, and a notice."""
     await _check_copied_back(data, log)
-    found = await changes(data, log)
+    found, note = await changes_and_note(data, log)
     base = Workspace.load(session_dir(data, log.id)).base
     restored = await asyncio.to_thread(reverted, _undo_dir(data, log), workspace.resolve(), base, found)
-    return sorted([*found, *restored], key=lambda change: change.path)
+    return sorted([*found, *restored], key=lambda change: change.path), (f"{note}.",) if note else ()
 
 
 async def _check_copied_back(data: Path, log: EventLog) -> None:
@@ -176,11 +176,6 @@ async def _recover(workspace: Path) -> tuple[str, ...]:
     """Undo an apply that a crash cut off; return a sentence about it, if there was one."""
     notice = await asyncio.to_thread(undo_cut_apply, workspace)
     return (f"{notice}.",) if notice else ()
-
-
-async def _ignored(data: Path, log: EventLog) -> tuple[str, ...]:
-    note = await ignored_note(data, log)
-    return (f"{note}.",) if note else ()
 
 
 def _with_notices(applied: Applied, notices: tuple[str, ...]) -> Applied:

@@ -172,20 +172,24 @@ async def changes(data: Path, log: EventLog) -> list[Change]:
     return await asyncio.to_thread((await config_of(log)).files(session_dir(data, log.id)).changes)
 
 
-async def ignored_note(data: Path, log: EventLog) -> str:
-    """Return a sentence about the changes that stay in the session because git ignores the files; "" without any.
+async def changes_and_note(data: Path, log: EventLog) -> tuple[list[Change], str]:
+    """Return the session's changes, and a sentence about others, which stay in it because git ignores the files.
 
-    Raises SessionError, WorkspaceError.
+    The sentence is "" without any. Raises SessionError, WorkspaceError.
     """
     files = (await config_of(log)).files(session_dir(data, log.id))
-    ignored = await asyncio.to_thread(lambda: files.changes(ignored=True)) if files.keeps_source else []
-    if not ignored:
+    found = await asyncio.to_thread(lambda: files.changes(ignored=True))
+    ignored = [change.path for change in found if change.ignored]
+    return [change for change in found if not change.ignored], _ignored_note(ignored) if files.keeps_source else ""
+
+
+def _ignored_note(paths: list[str]) -> str:
+    if not paths:
         return ""
-    paths = [change.path for change in ignored]
+    number = "1 file" if len(paths) == 1 else f"{len(paths)} files"
     if len(paths) > _NAMED:
         paths = list(dict.fromkeys(path.partition("/")[0] + "/" if "/" in path else path for path in paths))
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    number = "1 file" if len(ignored) == 1 else f"{len(ignored)} files"
     return f"git ignores {number} that the session changed, left out: {', '.join(map(quoted, paths[:_NAMED]))}{more}"
 
 

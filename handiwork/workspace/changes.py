@@ -7,7 +7,7 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BufferedReader, BytesIO
 from pathlib import Path
@@ -84,6 +84,7 @@ class Side:
 class Change:
     """One path that differs: ``old`` is its version in the base, ``new`` in the sandbox; None means absent.
 
+    ``ignored`` means that git ignores it, so that it stays in the session.
     As in git, directories do not count, nor does any permission except the owner's execute bit.
     """
 
@@ -91,6 +92,7 @@ class Change:
     kind: Kind
     old: Side | None
     new: Side | None
+    ignored: bool = False
 
     @property
     def binary(self) -> bool:
@@ -116,8 +118,8 @@ def same_content(one: Side | None, other: Side | None) -> bool:
 def changes_of_overlay(workspace: Workspace, *layers: Path, ignored: bool = False) -> list[Change]:
     """Return the changes that overlay ``layers``, lowest first, make to the base; sorted by path.
 
-    ``ignored`` returns those of the files that git ignores, instead of those of all others. Reads only the layers and
-    the paths they cover. Raises WorkspaceError if a file cannot be read.
+    ``ignored`` includes those of the files that git ignores. Reads only the layers and the paths they cover. Raises
+    WorkspaceError if a file cannot be read.
     """
     sides = _sides(workspace, layers)
     pairs = ((path, side_at(workspace.base, path), side) for path, side in sides.items())
@@ -204,8 +206,9 @@ def _changes(
     cache: dict[str, Rules] = {}
     for path in [path for path, change in changes.items() if not change.old and _is_junk(workspace, path, cache)]:
         del changes[path]
-    ignored_paths = set(_ignored_paths(workspace, changes, cache))
-    return [changes[path] for path in sorted(changes) if (path in ignored_paths) == ignored]
+    for path in _ignored_paths(workspace, changes, cache):
+        changes[path] = replace(changes[path], ignored=True)
+    return [changes[path] for path in sorted(changes) if ignored or not changes[path].ignored]
 
 
 def _kind(old: Side | None, new: Side | None) -> Kind | None:

@@ -120,7 +120,7 @@ class SessionFiles(ABC):
     def changes(self, *, ignored: bool = False) -> list[Change]:
         """Return the agent's changes to the workspace so far, sorted by path.
 
-        ``ignored`` returns those of the files that git ignores, instead of those of all others.
+        ``ignored`` includes those of the files that git ignores.
         """
 
     @abstractmethod

@@ -18,7 +18,7 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.session.apply import InPlaceError, apply_session, bring_commits, preview_session, undo_session
 from handiwork.session.config import config_of
-from handiwork.session.open import changes, ignored_note
+from handiwork.session.open import changes_and_note
 from handiwork.session.time_travel.history import changes_from_to
 from handiwork.settings import SettingsError
 from handiwork.workspace.apply import Applied, ConflictError
@@ -162,4 +162,4 @@ async def _changes(session: str | None) -> tuple[list[Change], str]:
         log = await find(store, session)
         if warning := await asyncio.to_thread(undo_cut_apply, Path((await config_of(log)).workspace)):
             say(warning)
-        return await changes(data_dir(), log), await ignored_note(data_dir(), log)
+        return await changes_and_note(data_dir(), log)

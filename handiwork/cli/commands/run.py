@@ -30,7 +30,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.session.config import SessionConfig, config_of, title_of
-from handiwork.session.open import changes, create, ignored_note, reopen
+from handiwork.session.open import changes_and_note, create, reopen
 from handiwork.session.secrets import specification
 from handiwork.session.session import Session
 from handiwork.session.steps.live import Observer, Status
@@ -230,8 +230,7 @@ async def _run(opened: Session | RemoteSession, message: str | None, signals: Si
 async def _show_end(view: View, opened: Session | RemoteSession, state: State) -> None:
     file_changes, note = list[Change](), ""
     try:
-        file_changes = await changes(data_dir(), opened.log)
-        note = await ignored_note(data_dir(), opened.log)
+        file_changes, note = await changes_and_note(data_dir(), opened.log)
     except WorkspaceError as error:
         say(f"cannot show the changes: {error}")
     has_commits = opened.config.files(session_dir(data_dir(), opened.id)).has_commits()
