@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from handiwork.evals.running.results import Results
+from handiwork.agents.state import State
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.results import Outcome, Results
 
 MARGIN = 2.0
 """Each rollout's share, as a multiple of the cost of the dearest rollout so far."""
@@ -61,3 +63,19 @@ class SharedBudget:
     @property
     def _remaining(self) -> float:
         return (self._cap or 0.0) - self._results.spent - sum(self._shares)
+
+
+def is_cut(share: float, conditions: Conditions, state: State, outcome: Outcome) -> bool:
+    """Return whether a rollout ended because its share of the run's budget is spent: not the agent, the run ends it.
+
+    An agent whose money is spent may end its task by ``Agent.at_limit``. No step begins when another call is too dear,
+    so any other end comes from the last completion.
+    """
+    is_late = state.limits.time is not None and state.time >= state.limits.time
+    ended_by_limit = bool(state.history) and state.history[-1][0].completion is None and not is_late
+    if outcome != "limit" and not (outcome == "submitted" and ended_by_limit):
+        return False
+    own, totals = conditions.limits, state.totals
+    if (own.cost is not None and own.cost <= share) or state.iteration == own.iterations:
+        return False
+    return totals.unpriced > 0 or totals.cost + totals.last_cost > share

@@ -20,6 +20,7 @@ from handiwork.agents.state import State
 from handiwork.errors import BrowserError, SandboxError
 from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, Score, UnfitError
 from handiwork.evals.running import arms
+from handiwork.evals.running.budget import is_cut
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
 from handiwork.evals.scoring.execution import new_sandbox
@@ -207,8 +208,7 @@ async def _result_fields(
         async with asyncio.timeout(patience), opened.hold_lease():
             rollout = await _converse(conditions, benchmark, job.instance, opened, models)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
-            is_cut = outcome == "limit" or (outcome == "submitted" and _ended_at_limit(rollout.state))
-            if is_cut and job.budget is not None and _is_spent(job.budget, conditions, rollout.state):
+            if job.budget is not None and is_cut(job.budget, conditions, rollout.state, outcome):
                 outcome, why = "stopped", why or "the agent ended its task at its share of the run's budget"
             elif outcome == "limit" and benchmark.fixed_steps and steps == conditions.limits.iterations:
                 outcome, why = "submitted", f"its {steps} steps were up"
@@ -294,23 +294,6 @@ def _paused_outcome(state: State) -> Outcome:
     if state.limits.time is not None and state.time >= state.limits.time:
         return "timeout"
     return "limit" if reason in ("limit", "context") else "platform"
-
-
-def _ended_at_limit(state: State) -> bool:
-    """Return whether an agent whose money is spent ended its task by ``Agent.at_limit``.
-
-    No step begins when another call is too dear, so any other end comes from the last completion.
-    """
-    is_late = state.limits.time is not None and state.time >= state.limits.time
-    return not is_late and bool(state.history) and state.history[-1][0].completion is None
-
-
-def _is_spent(budget: float, conditions: Conditions, state: State) -> bool:
-    """Return whether a rollout at a limit has reached its share of the run's budget: not the agent, the run ends it."""
-    own, totals = conditions.limits, state.totals
-    if (own.cost is not None and own.cost <= budget) or state.iteration == own.iterations:
-        return False
-    return totals.unpriced > 0 or totals.cost + totals.last_cost > budget
 
 
 def _failed_outcome(state: State) -> Outcome:
