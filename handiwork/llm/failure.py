@@ -25,7 +25,9 @@ _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|context (window|size|length)|prompt is too long"
     r"|input (is )?too long|too many (input )?tokens|input token count|maximum prompt length"
     r"|model token limit|exceeds? (context limit|max length)|maximum model length|range of input length"
-    r"|must (be <=|have less than) \d+( tokens|\. given: \d+ `inputs`)|body too large\b.{0,60}\btokens",
+    r"|must (be <=|have less than) \d+( tokens|\. given: \d+ `inputs`)|body too large\b.{0,60}\btokens"
+    # Anthropic refuses a large picture once a conversation has more than 20.
+    r"|many-images? requests",
     re.IGNORECASE,
 )
 _OVER_RATE = re.compile(r"request too large for\b.{0,200}\btokens per min", re.IGNORECASE)
@@ -101,7 +103,8 @@ def refusal(
     over_rate = _OVER_RATE.search(evidence)
     if status == 429 and not over_rate:
         return RateLimitError(f"{server} limits the rate{code}: {words}", retry_after=retry_after)
-    if over_rate or _TOO_LONG.search(evidence):
+    # 413 counts bytes, most of them of pictures: a shorter conversation has fewer.
+    if status == 413 or over_rate or _TOO_LONG.search(evidence):
         return ContextWindowError(f"the conversation is too long for {model}{code}: {words}")
     for rule, pattern in _TEMPLATE_RULES.items():
         if pattern.search(evidence):

@@ -98,6 +98,21 @@ LASTING: dict[str, tuple[Refusal | Stream, type[LLMError], str]] = {
         ContextWindowError,
         "too long",
     ),
+    "too many bytes, Anthropic": (
+        Refusal(413, said("Request exceeds the maximum size", type="request_too_large")),
+        ContextWindowError,
+        "exceeds the maximum size",
+    ),
+    "too many bytes, a proxy": (
+        Refusal(413, "<html>413 Request Entity Too Large</html>"),
+        ContextWindowError,
+        "Entity Too Large",
+    ),
+    "a large picture among more than 20, Anthropic": (
+        Refusal(400, said("image dimensions exceed max allowed size for many-image requests: 2000 pixels")),
+        ContextWindowError,
+        "2000 pixels",
+    ),
     "other bad request": (Refusal(400, said("temperature out of range")), RequestRejectedError, "temperature"),
     "no credit": (
         Refusal(429, said("You exceeded your quota", code="insufficient_quota")),
