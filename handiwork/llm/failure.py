@@ -36,6 +36,9 @@ _OVER_RATE = re.compile(r"request too large for\b.{0,200}\btokens per min", re.I
 _NO_MODEL = re.compile(
     r"model_not_found|not a valid model|invalid model|model\b.{0,80}(not found|does not exist)", re.IGNORECASE
 )
+GOOGLES_REFUSAL = "API_KEY_INVALID"
+"""Google answers a wrong or expired key with 400 and this reason."""
+
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient (credits|balance)|credit balance", re.IGNORECASE)
 _TOOLS = r"(?:tools?\b|tool[_ ](?:use|call(?:s|ing)?|choice)|function[_ ]call(?:s|ing)?)"
 _SCHEMA = r"(?:response_format|json[_ ](?:schema|mode)|structured output|grammar)"
@@ -96,7 +99,7 @@ def refusal(
     words = words_of(body)
     code = "" if status is None else f" (HTTP {status})"
     evidence = f"{words} {body}"
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and GOOGLES_REFUSAL in evidence):
         return AuthenticationError(f"{server} refused the key{code}: {words}; check {key_name}")
     if status == 402 or _NO_CREDIT.search(evidence):
         return RequestRejectedError(f"{server} wants to be paid first{code}: {words}")

@@ -101,6 +101,17 @@ async def test_a_lasting_fault_has_its_own_error(
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("words", ["API key not valid. Please pass a valid one.", "API key expired. Please renew it."])
+async def test_a_wrong_or_expired_key_is_a_refused_key_though_google_answers_with_400(
+    server: StandIn, chat: Make, words: str
+) -> None:
+    reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+    body = {"code": 400, "message": words, "status": "INVALID_ARGUMENT", "details": [reason]}
+    server.planned.append(Refusal(400, {"error": body}))
+    with pytest.raises(AuthenticationError, match="API key .*; check GOOGLE_API_KEY"):
+        await chat(MODEL).complete(ASK)
+
+
 async def test_the_window_is_asked_of_the_provider_where_no_list_has_it(server: StandIn, chat: Make) -> None:
     server.pages["/v1beta/models/gemini-9"] = {"name": "models/gemini-9", "inputTokenLimit": 1_048_576}
     server.planned.append(Stream([piece({"text": "x"}, finish="STOP")], end="close"))

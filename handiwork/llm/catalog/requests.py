@@ -9,6 +9,7 @@ import httpx2
 
 from handiwork.llm.bounded_client import BoundedClient
 from handiwork.llm.errors import LLMError
+from handiwork.llm.failure import GOOGLES_REFUSAL
 
 SECONDS = 10.0
 """Seconds to wait for an answer."""
@@ -29,8 +30,6 @@ CHECKS = {**LISTS, "openrouter": "https://openrouter.ai/api/v1/key"}
 """The address that tests each provider's key: its list, unless everybody may read that."""
 
 _REFUSED = frozenset({401, 403})
-_GOOGLES_REFUSAL = "API_KEY_INVALID"
-"""Google answers a wrong key with 400 and this reason."""
 
 
 class KeyState(StrEnum):
@@ -64,7 +63,7 @@ async def check_key(provider: str, key: str, address: str | None = None) -> tupl
 
 def refuses_key(answer: httpx2.Response) -> bool:
     """Return whether an answer says that the key of its request is wrong."""
-    return answer.status_code in _REFUSED or (answer.status_code == 400 and _GOOGLES_REFUSAL in answer.text)
+    return answer.status_code in _REFUSED or (answer.status_code == 400 and GOOGLES_REFUSAL in answer.text)
 
 
 def key_header(provider: str, key: str) -> dict[str, str]:
