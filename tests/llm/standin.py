@@ -30,7 +30,7 @@ from handiwork.llm.scripted.script import Reply, read_script
 Json = dict[str, Any]
 QUICK = Patience(silence=20.0, deadline=60.0, pause=0.01)
 """For tests: no long pauses between attempts."""
-KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
+KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 
 
 @dataclass
@@ -149,6 +149,7 @@ class StandIn:
         return Starlette(
             routes=[
                 Route("/v1/chat/completions", self._complete, methods=["POST"]),
+                Route("/openai/deployments/{name}/chat/completions", self._complete, methods=["POST"]),
                 Route("/v1/messages", self._complete, methods=["POST"]),
                 Route("/v1/responses", self._complete, methods=["POST"]),
                 Route("/v1beta/models/{model}:streamGenerateContent", self._complete, methods=["POST"]),

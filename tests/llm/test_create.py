@@ -15,7 +15,7 @@ from handiwork.llm.pydantic_ai.model import ProviderLLM
 from handiwork.llm.retry import Patience
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import LLM, Message
-from tests.llm.standin import StandIn
+from tests.llm.standin import QUICK, StandIn
 
 ASK = [Message.text("user", "go")]
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "HANDIWORK_API_KEY")
@@ -128,6 +128,19 @@ async def test_only_our_own_key_goes_to_a_base_url(
     await chat().complete(ASK)
     await chat(api_key="given").complete(ASK)
     assert server.keys == ["Bearer none", "Bearer hw-key", "Bearer given"]
+
+
+async def test_a_deployment_on_azure_is_asked_at_its_own_address_with_its_own_header(
+    server: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.base_url.removesuffix("/v1"))
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-key")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+    server.replies = [Reply(content="fine")]
+    llm = create("azure:gpt-4o", patience=QUICK)
+    completion = await llm.complete(ASK)
+    await llm.close()
+    assert (completion.content, server.keys) == ("fine", ["azure-key"])
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,8 @@ def provider_model(
 ) -> LLM:
     """Return the model ``name``, "PROVIDER:MODEL" in pydantic-ai's terms.
 
-    If the provider uses OpenAI's chat completions, the result is a ChatLLM. Raises AuthenticationError if the key is
-    missing and LLMError for an unknown provider.
+    If the provider uses OpenAI's chat completions, and a key as OpenAI does, the result is a ChatLLM. Raises
+    AuthenticationError if the key is missing and LLMError for an unknown provider.
     """
 
     def build() -> tuple[Model, BoundedClient]:
@@ -97,14 +97,24 @@ def provider_model(
     async def endpoint() -> ServerAddress:
         return address
 
-    key_name = f"{name.split(':')[0].upper()}_API_KEY"
-    return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=key_name)
+    return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=_key_name(name))
+
+
+def _key_name(name: str) -> str:
+    """Return the variable that holds the key of a model's provider."""
+    provider = name.partition(":")[0].removesuffix("-chat").removesuffix("-responses")
+    return "AZURE_OPENAI_API_KEY" if provider == "azure" else f"{provider.upper()}_API_KEY"
 
 
 def _is_openai(model: Model) -> TypeGuard[OpenAIChatModel]:
     # The module is there if the model is one of its own; importing it for others would take half a second.
     module = sys.modules.get("pydantic_ai.models.openai")
-    return module is not None and isinstance(model, module.OpenAIChatModel)
+    if module is None or not isinstance(model, module.OpenAIChatModel):
+        return False
+    from openai import AsyncAzureOpenAI
+
+    # Only its own client knows the addresses of deployments, their version and the header of their key.
+    return not isinstance(cast("OpenAIChatModel", model).client, AsyncAzureOpenAI)
 
 
 def _infer(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
@@ -309,8 +319,7 @@ class ProviderLLM:
             return cause
         if isinstance(error, exceptions.ModelAPIError):
             status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else None
-            key_name = f"{self._name.split(':')[0].upper()}_API_KEY"
-            body = error.body or str(error)
+            body, key_name = error.body or str(error), _key_name(self._name)
             return refusal(status, body, self._model.model_name, self._name, key_name, error.retry_after)
         return ProviderError(f"{self._name} failed: {type(error).__name__} {str(error)[:500]}")
 
