@@ -45,6 +45,14 @@ async def test_text_usage_and_price(server: StandIn, chat: Make) -> None:
     assert (completion.cost, completion.cost_source) == (None, "unknown")
 
 
+async def test_the_prompt_of_a_broken_stream_is_counted_as_it_is_billed(server: StandIn, chat: Make) -> None:
+    whole = reply(said("half an answer"))
+    server.planned += [Stream(whole.events[:3], end="abort"), whole]
+    completion = await chat(MODEL).complete(ASK)
+    spent = [answer.usage for answer in completion.discarded]
+    assert spent == [Usage(input=10, output=1, cache_read=70, cache_write=20)]
+
+
 async def test_prompt_caching_is_on(server: StandIn, chat: Make) -> None:
     server.planned.append(reply(said("x")))
     await chat(MODEL).complete(ASK)

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
@@ -255,11 +255,19 @@ class ProviderLLM:
                     on_delta(text)
             with self._answer():
                 response = stream.get()
+        except ProviderError as error:
+            # The tokens of the prompt are paid for, and some providers tell them at the beginning.
+            with suppress(Exception):
+                completion = self._completion(stream.get(), time.monotonic() - started, first_token)
+                error.discarded = (completion,) if completion.usage.total else ()
+            raise
         finally:
             with self._answer():
                 await request.__aexit__(None, None, None)
         with self._answer():
-            return self._completion(response, time.monotonic() - started, first_token)
+            completion = self._completion(response, time.monotonic() - started, first_token)
+            self._check(response, completion)
+            return completion
 
     def _completion(self, response: ModelResponse, latency: float, first_token: float | None) -> Completion:
         counted = response.usage
@@ -268,7 +276,7 @@ class ProviderLLM:
             counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, counted.cache_write_tokens
         )
         cost, source = price(usage, response.model_name or self._model.model_name, self._base_url)
-        completion = Completion(
+        return Completion(
             content=response.text or "",
             tool_calls=calls_of(response.parts),
             thinking=thinking_of(response.parts),
@@ -280,18 +288,20 @@ class ProviderLLM:
             latency=latency,
             first_token=first_token,
         )
+
+    def _check(self, response: ModelResponse, completion: Completion) -> None:
         error: LLMError
         if response.finish_reason is None or response.state != "complete":
             error = ProviderError(f"the stream from {self._name} was cut before its end")
         elif response.finish_reason == "error":
             error = ProviderError(f"{self._name} broke its answer off")
         elif completion.content or completion.tool_calls:
-            return completion
+            return
         elif response.finish_reason in ("content_filter", "length"):
             error = RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
         else:
             error = EmptyAnswerError(f"{self._name} sent an empty answer")
-        error.discarded = (completion,) if usage.total else ()
+        error.discarded = (completion,) if completion.usage.total else ()
         raise error
 
     def _settings(self, temperature: float | None) -> ModelSettings:
