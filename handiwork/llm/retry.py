@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from handiwork.llm.errors import LLMError, ProviderError, RateLimitError
+from handiwork.llm.errors import EmptyAnswerError, LLMError, ProviderError, RateLimitError
 from handiwork.llm.types import Completion
 
 LONGEST_PAUSE = 60.0
@@ -23,6 +23,10 @@ SILENCE = 300.0
 
 RATE_FACTOR = 20
 """How much longer a pause is after a rate limit without Retry-After: such limits count by the minute."""
+
+
+EMPTY_ATTEMPTS = 2
+"""The most attempts of a call whose answer is empty: each costs the whole prompt, and mostly ends like the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,8 @@ async def with_retries(patience: Patience, attempt: Callable[[], Awaitable[Compl
                 except (RateLimitError, ProviderError) as error:
                     failed.append(str(error))
                     discarded += error.discarded
-                    if len(failed) >= patience.attempts:
+                    most = EMPTY_ATTEMPTS if isinstance(error, EmptyAnswerError) else patience.attempts
+                    if len(failed) >= min(most, patience.attempts):
                         error.failed_attempts, error.discarded = tuple(failed[:-1]), tuple(discarded)
                         raise
                     factor = RATE_FACTOR if isinstance(error, RateLimitError) else 1

@@ -15,6 +15,7 @@ from handiwork.llm.create import create
 from handiwork.llm.errors import (
     AuthenticationError,
     ContextWindowError,
+    EmptyAnswerError,
     LLMError,
     ModelNotFoundError,
     ProviderError,
@@ -132,6 +133,13 @@ async def test_a_lasting_fault_is_not_tried_again(server: StandIn, chat: Make, f
         await chat().complete(ASK)
     assert type(caught.value) is kind
     assert len(server.requests) == 1
+
+
+async def test_an_empty_answer_is_asked_for_again_once(server: StandIn, chat: Make) -> None:
+    server.planned += [Stream(text("", usage={"prompt_tokens": 90_000, "completion_tokens": 2}))] * 4
+    with pytest.raises(EmptyAnswerError) as caught:
+        await chat().complete(ASK)
+    assert (len(server.requests), len(caught.value.discarded)) == (2, 2)
 
 
 async def test_a_scripted_server_fails_once_where_its_script_says_so(server: StandIn, chat: Make) -> None:
