@@ -56,7 +56,7 @@ class Database:
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
                 _make_private(data)
             except OSError as error:
-                raise LogError(f"the log {self.path} cannot be opened: {error.strerror}") from error
+                raise self._not_opened(error) from error
             self._engine = create_engine(
                 f"sqlite:///{self.path}",
                 poolclass=NullPool,
@@ -69,9 +69,16 @@ class Database:
             event.listen(self.connection, "begin", self._on_begin)
             try:
                 self._prepare(data)
+            except OSError as error:  # the file system has no locks
+                self.close()
+                raise self._not_opened(error) from error
             except BaseException:
                 self.close()
                 raise
+
+    def _not_opened(self, error: OSError) -> LogError:
+        reason = f"{error.strerror}; repair its folder, or set HANDIWORK_DATA to another one"
+        return LogError(f"the log {self.path} cannot be opened: {reason}")
 
     def _on_begin(self, _: Connection) -> None:
         self._driver.execute(self._begin)

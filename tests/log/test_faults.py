@@ -1,5 +1,7 @@
 """A database that fails gives one clear error, and no event is half there."""
 
+import asyncio
+import errno
 import json
 import shutil
 import sqlite3
@@ -112,6 +114,16 @@ async def test_a_data_folder_that_is_a_file_is_told(tmp_path: Path):
     with pytest.raises(LogError, match="cannot be opened"):
         await store.sessions()
     await store.close()
+
+
+async def test_a_file_system_without_locks_is_told(data: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("handiwork.paths.fcntl.flock", refuse)  # as NFS without its daemon, and Lustre
+    with pytest.raises(LogError, match="handiwork.db cannot be opened: No locks available"):
+        async with asyncio.timeout(2), Store.open(data):
+            pass
 
 
 async def test_a_database_that_stays_locked_is_told_and_works_again_afterwards(data: Path):
