@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,8 +32,19 @@ _LOOPBACK = ("all://localhost", "all://127.0.0.0/8", "all://[::1]")
 """Addresses of this machine, which no proxy reaches and no proxy may read."""
 
 
+@dataclass(slots=True)
+class LastByte:
+    """The ``time`` at which the last piece of an answer came, by time.monotonic()."""
+
+    time: float
+
+
+LAST_BYTE: ContextVar[LastByte | None] = ContextVar("LAST_BYTE", default=None)
+"""That of the call which this task makes: calls side by side share a client, and a silent one must be noticed."""
+
+
 class BoundedClient(httpx2.AsyncClient):
-    """A client with options of httpx2; ``heard`` is when the last piece of an answer came, by time.monotonic().
+    """A client with options of httpx2, which sets the task's ``LAST_BYTE``.
 
     Its requests raise RedirectError instead of following a redirect, AnswerTooLargeError while the body of an answer is
     read, and LLMError for a compressed answer, whose unpacked size would have to be bounded too.
@@ -41,7 +54,6 @@ class BoundedClient(httpx2.AsyncClient):
         hooks = {"request": [_refuse_compression], "response": [self._bound]}
         direct: dict[str, None] = dict.fromkeys(_LOOPBACK)
         super().__init__(follow_redirects=False, event_hooks=hooks, mounts=direct, **options)
-        self.heard = 0.0
 
     async def _bound(self, response: httpx2.Response) -> None:
         if 300 <= response.status_code < 400:
@@ -58,7 +70,7 @@ class BoundedClient(httpx2.AsyncClient):
         else:
             # Regardless of the answer's media type: the libraries read it as a stream of events.
             streamed = response.request.method != "GET"
-            response.stream = _Bounded(self, stream, response, STREAM_BYTES if streamed else PAGE_BYTES, streamed)
+            response.stream = _Bounded(stream, response, STREAM_BYTES if streamed else PAGE_BYTES, streamed)
 
 
 async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
@@ -124,20 +136,20 @@ class _Bounded(httpx2.AsyncByteStream):
 
     def __init__(
         self,
-        client: BoundedClient,
         body: httpx2.AsyncByteStream,
         response: httpx2.Response,
         limit: int,
         streamed: bool,
     ) -> None:
-        self._client, self._body, self._response = client, body, response
+        self._body, self._response = body, response
         self._limit, self._streamed = limit, streamed
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = event = 0
         previous = b""
         async for piece in self._body:
-            self._client.heard = time.monotonic()
+            if (last := LAST_BYTE.get()) is not None:
+                last.time = time.monotonic()
             size += len(piece)
             ends = [match.end() for match in _EMPTY_LINE.finditer(previous + piece)]
             event = len(previous) + len(piece) - ends[-1] if ends else event + len(piece)

@@ -139,6 +139,21 @@ async def test_silence_is_a_fault_and_closes_the_connection(server: StandIn, cha
     await asyncio.wait_for(server.disconnected.wait(), 10)
 
 
+async def test_silence_is_noticed_while_another_call_is_answered(server: StandIn, chat: Make) -> None:
+    llm = chat(MODEL, patience=Patience(attempts=1, silence=1.0))
+    server.planned += [reply(said("first")), Stream(reply(said("ha")).events[:3], end="hang")]
+    await llm.complete(ASK)  # the library's first answer takes it a second
+    server.arrived.clear()
+    silent = asyncio.create_task(llm.complete(ASK))
+    await server.arrived.wait()
+    server.planned.append(Stream([{"type": "ping"}] * 15, end="close", pause=0.2))
+    speaking = asyncio.create_task(llm.complete(ASK))
+    with pytest.raises(ProviderError, match="sent nothing"):
+        await silent
+    assert not speaking.done()
+    speaking.cancel()
+
+
 async def test_cancelling_closes_the_connection(server: StandIn, chat: Make) -> None:
     server.planned.append(Stream(reply(said("ha")).events[:3], end="hang"))
     call = asyncio.create_task(chat(MODEL).complete(ASK))

@@ -28,7 +28,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from handiwork.llm.bounded_client import BoundedClient, cause_of
+from handiwork.llm.bounded_client import LAST_BYTE, BoundedClient, LastByte, cause_of
 from handiwork.llm.errors import (
     AnswerTooLargeError,
     AuthenticationError,
@@ -234,11 +234,12 @@ class ProviderLLM:
         started = time.monotonic()
         first_token: float | None = None
         size = 0
+        LAST_BYTE.set(last := LastByte(started))
         request = self._model.request_stream(messages, settings, parameters)
-        stream = await self._in_time(request.__aenter__())
+        stream = await self._in_time(request.__aenter__(), last)
         try:
             events = aiter(stream)
-            while (event := await self._in_time(anext(events, None))) is not None:
+            while (event := await self._in_time(anext(events, None), last)) is not None:
                 first_token = first_token or time.monotonic() - started
                 size += _size(event)
                 if size > LONGEST_ANSWER:
@@ -333,7 +334,7 @@ class ProviderLLM:
             return refusal(status, body, self._model.model_name, self._name, key_name, error.retry_after)
         return ProviderError(f"{self._name} failed: {type(error).__name__} {str(error)[:500]}")
 
-    async def _in_time(self, step: Awaitable[T]) -> T:
+    async def _in_time(self, step: Awaitable[T], last: LastByte) -> T:
         """Return the step's result; bytes count as a sign of life, as a server may send no event for a long time."""
 
         async def result() -> T:
@@ -341,11 +342,11 @@ class ProviderLLM:
                 return await step
 
         silence = self._patience.silence or SILENCE
-        self._client.heard = time.monotonic()
+        last.time = time.monotonic()
         task = asyncio.create_task(result())
         try:
             while not task.done():
-                left = self._client.heard + silence - time.monotonic()
+                left = last.time + silence - time.monotonic()
                 if left <= 0:
                     raise ProviderError(f"{self._name} sent nothing for {silence:g} s")
                 await asyncio.wait({task}, timeout=left)
