@@ -54,7 +54,8 @@ _NO_SCHEMA = re.compile(
 )
 _NO_IMAGES = re.compile(
     rf"unknown variant .?image_url|not a multimodal model|at most 0 image|(?:images?|vision)\b.{{0,60}}{_NOT}"
-    rf"|{_NOT}.{{0,40}}\b(?:images?|vision)\b",
+    rf"|{_NOT}.{{0,40}}\b(?:images?|image_url|vision)\b|image_url is only supported|missing data required for image"
+    r"|no endpoints found that support image|\bcontent\W.{0,20}must be a string",
     re.IGNORECASE,
 )
 _BAD_IMAGE = re.compile(r"following formats|image[ _](?:format|type)|\bmime\b", re.IGNORECASE)

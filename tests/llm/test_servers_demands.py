@@ -101,18 +101,23 @@ async def test_one_bad_picture_does_not_take_the_others_away(server: StandIn, ch
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("status", "message"),
     [
-        "unknown variant `image_url`, expected `text`",
-        "deepseek-r1 is not a multimodal model",
-        "At most 0 image(s) may be provided in one prompt.",
-        "This model does not support images",
+        (400, "unknown variant `image_url`, expected `text`"),
+        (400, "deepseek-r1 is not a multimodal model"),
+        (400, "At most 0 image(s) may be provided in one prompt."),
+        (400, "This model does not support images"),
+        (500, "failed to process inputs: this model is missing data required for image input"),  # Ollama
+        (500, 'Unsupported content part type: "image_url"'),  # llama.cpp
+        (400, "Invalid content type. image_url is only supported by certain models."),  # OpenAI
+        (404, "No endpoints found that support image input"),  # OpenRouter
+        (400, "'messages.1.content' : value must be a string"),  # Groq
     ],
 )
 async def test_a_model_that_takes_no_pictures_is_learned_and_remembered(
-    server: StandIn, chat: Make, message: str
+    server: StandIn, chat: Make, status: int, message: str
 ) -> None:
-    server.planned.append(refused(message))
+    server.planned.append(Refusal(status, {"error": {"message": message}}))
     llm = chat(blobs=lambda _: b"png")
     with pytest.raises(UnsupportedError):
         await llm.complete([PICTURE])
