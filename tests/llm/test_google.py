@@ -108,7 +108,7 @@ async def test_a_wrong_or_expired_key_is_a_refused_key_though_google_answers_wit
     reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
     body = {"code": 400, "message": words, "status": "INVALID_ARGUMENT", "details": [reason]}
     server.planned.append(Refusal(400, {"error": body}))
-    with pytest.raises(AuthenticationError, match="API key .*; check GOOGLE_API_KEY"):
+    with pytest.raises(AuthenticationError, match=r"API key .*; check GOOGLE_API_KEY"):
         await chat(MODEL).complete(ASK)
 
 

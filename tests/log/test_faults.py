@@ -121,7 +121,7 @@ async def test_a_file_system_without_locks_is_told(data: Path, monkeypatch: pyte
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("handiwork.paths.fcntl.flock", refuse)  # as NFS without its daemon, and Lustre
-    with pytest.raises(LogError, match="handiwork.db cannot be opened: No locks available"):
+    with pytest.raises(LogError, match=r"handiwork\.db cannot be opened: No locks available"):
         async with asyncio.timeout(2), Store.open(data):
             pass
 

@@ -105,7 +105,7 @@ class Mint(Benchmark):
         """Return that the proposal is wrong, if it is and a step is left for another, and the feedback on the step."""
         state, instance = rollout.state, rollout.instance
         remaining, more = STEPS - state.iteration, PROPOSALS - _proposals(state)
-        wrong = "" if state.change is not None and state.change.reason == "over" else "That answer is wrong."
+        wrong = "" if state.change is not None and state.change.reason == "over" else _verdict(rollout.answer)
         if remaining < 1 or more < 1 or (wrong and (await self.score(rollout)).value == 1):
             return None
         left = (
@@ -176,6 +176,12 @@ def _proposals(state: State) -> int:
         or (isinstance(action, MessageAction) and action.wait_for_response)
         for action, _ in state.history
     )
+
+
+def _verdict(text: str) -> str:
+    """Return what a wrong proposal is told; like upstream, it does not call one wrong that lacks the answer's form."""
+    is_whole = tagged(text) == text.strip()
+    return "Nothing in that stands between <answer> and </answer>." if is_whole else "That answer is wrong."
 
 
 def _answer_form(instance: Instance) -> str:
