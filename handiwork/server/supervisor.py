@@ -41,6 +41,8 @@ WAITING_LIMIT = 20
 
 CACHED_STATES = 32
 """The number of cached states of sessions that do not run here."""
+CATCH_UP = 1.0
+"""Seconds for the state of a running session to catch up with its log, at most."""
 
 RETRY = 0.5
 """Seconds between two checks of a session that another process runs."""
@@ -169,7 +171,18 @@ class SessionSupervisor:
         stored = await log.append(*events)
         if asks:
             await self.wake(log.id)
+        else:
+            await self._wait_for_state(log, stored[-1].id)
         return stored[-1].id
+
+    async def _wait_for_state(self, log: EventLog, event: int) -> None:
+        """Wait until the session's state has an event, which the session may still be reading; CATCH_UP at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP):
+                state = await self.state(log)
+                while state.last_id < event:
+                    await asyncio.sleep(0.01)
+                    state = await self.state(log)
 
     async def wake(self, session: str) -> None:
         """Run the session here if it has work to do. Another process that runs it reads the log by itself."""

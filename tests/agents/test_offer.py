@@ -14,6 +14,7 @@ from handiwork.events.action import (
     FileEditAction,
     FileReadAction,
     FileWriteAction,
+    IPythonRunCellAction,
     MessageAction,
 )
 from handiwork.events.base import Event
@@ -238,6 +239,22 @@ async def test_a_question_that_reading_answers_takes_no_command_and_others_take_
     llm = Small("question", *answers, "I look.\n\n```read b.py\n```")
     await step(llm, *began("a.py"))
     assert [f'"```{name}"' in llm.asked[0][0] for name in ("finish", "bash", "write")] == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "answers", "expected"),
+    [
+        ("Which year was 30 years before 2001?", ("question", "answer"), [True, True, False]),
+        ("Would you write a clock?", ("question", "new"), [True, True, True]),
+        ("Write a clock.", (), [True, True, True]),
+    ],
+)
+async def test_a_question_in_a_folder_without_files_makes_none(
+    message: str, answers: tuple[str, ...], expected: list[bool]
+) -> None:
+    llm = Small(*answers, "I compute it.\n\n```ipython\nprint(2001 - 30)\n```")
+    assert isinstance(await step(llm, *began(message=message)), IPythonRunCellAction)
+    assert [f'"```{name}"' in llm.asked[0][0] for name in ("finish", "ipython", "write")] == expected
 
 
 async def test_a_command_that_illustrates_the_answer_to_a_question_does_not_run() -> None:

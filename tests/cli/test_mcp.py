@@ -113,14 +113,13 @@ async def _drive(program: Program, caller: Caller) -> None:
 @pytest.mark.slow
 async def test_a_session_whose_process_ended_is_interrupted_and_a_message_resumes_it(program: Program) -> None:
     model = program.script(bash("sleep 60"), finish("All done."))
+    with program.at_terminal("run", "wait", "--model", model) as terminal:  # its end kills the process
+        terminal.until("sleep 60")
     async with calling(program) as caller:
-        started = await caller("start", task="wait", workspace=str(program.workspace), model=model)
-        session = started["session"]
-        while not (await caller("follow", session=session, wait=1))["iterations"]:
-            pass
-    async with calling(program) as caller:
+        (row,) = (await caller("list"))["sessions"]
+        session = row["id"]
+        assert row["state"] == "interrupted"
         assert (await caller("follow", session=session, wait=0))["state"] == "interrupted"
-        assert [row["state"] for row in (await caller("list"))["sessions"]] == ["interrupted"]
         await caller("answer", session=session, message="go on")
         await caller.until(session, "finished")
 

@@ -198,7 +198,7 @@ async def test_an_end_after_a_write_with_an_undefined_name_is_questioned_once(be
 
 async def test_a_long_message_that_may_be_a_question_is_not_pushed_to_a_change(bench: Bench) -> None:
     end = act("finish", message="worker.py")
-    session = await bench.session([end, end], capabilities=SMALL)
+    session = await bench.session([answer("change"), end, end], capabilities=SMALL)
     log = "10:00 ERROR no space left on device\n" * 20
     state = await session.run(f"Which module wrote this?\n\n{log}")
     assert state.outputs == {"message": "worker.py"}

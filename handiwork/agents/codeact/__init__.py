@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.codeact.check import check_of, first_look, overview_of
-from handiwork.agents.codeact.choice import Choice, kind_of, way_of
+from handiwork.agents.codeact.check import check_of, first_look, is_empty, overview_of
+from handiwork.agents.codeact.choice import Choice, kind_of, wants_answer, way_of
 from handiwork.agents.codeact.facts import with_facts
 from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines
 from handiwork.agents.codeact.offer import (
@@ -83,8 +83,8 @@ class CodeActAgent(Agent):
             return loss
         steers = kind == "question" and self._may_steer(state) and not new_files(state)
         way = TALK if talks else ANY if steers and follows_answer(state) else ""
-        if steers and not way:
-            way = await way_of(self.llm, request_of(state))
+        if steers and not way and await wants_answer(self.llm, request_of(state)):
+            way = ANY if is_empty(state) else await way_of(self.llm, request_of(state))
         may_end = talks or (way == "reading" and shows_subject(state))
         allowed = next_offered(state, tools, may_end=may_end) if guided else tools
         allowed = for_question(state, allowed, way) if way else allowed
@@ -116,9 +116,11 @@ class CodeActAgent(Agent):
         return "", 0
 
     def _may_steer(self, state: State) -> bool:
-        """Return whether to choose the tools for a question: a small model has the text of files before it."""
+        """Return whether to choose the tools for a question: a small model has the text of files, or there are none."""
         overview = overview_of(state)
-        return is_small(self.llm.capabilities) and self._is_general and overview is not None and bool(overview.shown)
+        if overview is None or not (is_small(self.llm.capabilities) and self._is_general):
+            return False
+        return bool(overview.shown) or (is_empty(state) and "?" in request_of(state))
 
     @property
     def _is_general(self) -> bool:

@@ -48,6 +48,12 @@ def overview_of(state: State) -> WorkspaceOverviewObservation | None:
     return next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
 
 
+def is_empty(state: State) -> bool:
+    """Return whether the workspace had no files when it was looked at."""
+    overview = overview_of(state)
+    return overview is not None and not overview.files
+
+
 def project_check(overview: WorkspaceOverviewObservation | None) -> tuple[str, str]:
     """Return the test command that the overview of the workspace shows, "" for none that can run; and what it lacks."""
     if overview is None:

@@ -50,14 +50,14 @@ async def kind_of(llm: AgentLLM, message: str) -> Choice:
     return await choose(llm, KIND.format(message=message), KINDS, (_REQUEST, "change"))
 
 
-async def way_of(llm: AgentLLM, question: str) -> str:
-    """Ask the model how a question is answered, one of WAYS; "" if it says that the user wants more than an answer.
+async def wants_answer(llm: AgentLLM, message: str) -> bool:
+    """Ask the model whether the user wants an answer in words. Raises the errors of the model."""
+    want, _ = await choose(llm, WANT.format(message=message), WANTS)
+    return want == WANTS[0]
 
-    Raises the errors of the model.
-    """
-    want, _ = await choose(llm, WANT.format(message=question), WANTS)
-    if want != WANTS[0]:
-        return ""
+
+async def way_of(llm: AgentLLM, question: str) -> str:
+    """Ask the model how a question is answered, one of WAYS. Raises the errors of the model."""
     way, _ = await choose(llm, WAY.format(message=question), WAYS)
     return way
 
