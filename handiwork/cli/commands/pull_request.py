@@ -119,9 +119,9 @@ def _preview(proposal: Proposal, request: Draft) -> list[Text]:
 
 
 def _confirm(question: str) -> bool:
-    sys.stdout.write(question)
-    sys.stdout.flush()
     with _ended_by_ctrl_c():
+        sys.stdout.write(question)
+        sys.stdout.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
