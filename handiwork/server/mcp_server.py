@@ -185,13 +185,7 @@ class SessionTools:
     async def _view(self, session: str) -> dict[str, Any]:
         """Return the session once the state in this process has all events that are in the log now."""
         log = await self._supervisor.store.log(session)
-        head = await log.head()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(FOLD):
-                state = await self._supervisor.state(log)
-                while state.last_id < head:
-                    await asyncio.sleep(0.02)
-                    state = await self._supervisor.state(log)
+        await self._supervisor.wait_for_state(log, await log.head(), FOLD)
         return _summary(await self._call("GET", f"/api/sessions/{log.id}"))
 
     async def _call(self, method: str, path: str, **rest: Any) -> dict[str, Any]:

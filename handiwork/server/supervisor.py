@@ -42,7 +42,7 @@ WAITING_LIMIT = 20
 CACHED_STATES = 32
 """The number of cached states of sessions that do not run here."""
 CATCH_UP = 1.0
-"""Seconds for the state of a running session to catch up with its log, at most."""
+"""Seconds for the state of a running session to have a change of its settings, at most."""
 
 RETRY = 0.5
 """Seconds between two checks of a session that another process runs."""
@@ -172,13 +172,13 @@ class SessionSupervisor:
         if asks:
             await self.wake(log.id)
         else:
-            await self._wait_for_state(log, stored[-1].id)
+            await self.wait_for_state(log, stored[-1].id, CATCH_UP)
         return stored[-1].id
 
-    async def _wait_for_state(self, log: EventLog, event: int) -> None:
-        """Wait until the session's state has an event, which the session may still be reading; CATCH_UP at most."""
+    async def wait_for_state(self, log: EventLog, event: int, seconds: float) -> None:
+        """Wait until the session's state has an event, which the session may still be reading; ``seconds`` at most."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(CATCH_UP):
+            async with asyncio.timeout(seconds):
                 state = await self.state(log)
                 while state.last_id < event:
                     await asyncio.sleep(0.01)

@@ -43,7 +43,7 @@ from handiwork.tasks import run_to_end
 from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.changes import Change
 from handiwork.workspace.copy import Workspace
-from handiwork.workspace.files.names import quoted
+from handiwork.workspace.files.names import quoted_list
 from handiwork.workspace.in_place import recover
 from handiwork.workspace.session_files import SessionFiles
 from handiwork.workspace.snapshots.object_store import remove_tree
@@ -189,8 +189,7 @@ def _ignored_note(paths: list[str]) -> str:
     number = "1 file" if len(paths) == 1 else f"{len(paths)} files"
     if len(paths) > _NAMED:
         paths = list(dict.fromkeys(path.partition("/")[0] + "/" if "/" in path else path for path in paths))
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return f"git ignores {number} that the session changed, left out: {', '.join(map(quoted, paths[:_NAMED]))}{more}"
+    return f"git ignores {number} that the session changed, left out: {quoted_list(paths, _NAMED)}"
 
 
 def sandbox_of(

@@ -260,26 +260,27 @@ async def test_a_cap_of_cost_does_not_turn_a_limit_of_steps_into_a_stop(tmp_path
     assert (found["a"].outcome, found["a"].score, found["a"].cost) == ("limit", 0.0, 0.8)
 
 
+async def stopped_without_prices(folder: Path, base_url: str) -> Result:
+    """Run two instances with a cap and a model of unknown price; return the only result of the run that it stops."""
+    work, out = await planned(sums(folder / "data", *"ab"), "openai:of-no-price"), folder / "out"
+    conditions = work.manifest.conditions.model_copy(update={"base_url": base_url})
+    work = replace(work, manifest=work.manifest.model_copy(update={"conditions": conditions}))
+    with pytest.raises(RunStoppedError, match="cost of some calls is not known, so --max-cost cannot be kept"):
+        await finished(out, work, Caps(cost=1.0), workers=1)
+    (result,) = Results(out).by_key.values()
+    return result
+
+
 async def test_a_cap_of_cost_that_cannot_be_kept_ends_the_run(tmp_path: Path) -> None:
     async with serving(StandIn([Reply.model_validate(bash(f"echo {number}")) for number in range(3)])) as server:
-        work, out = await planned(sums(tmp_path / "data", *"ab"), "openai:of-no-price"), tmp_path / "out"
-        conditions = work.manifest.conditions.model_copy(update={"base_url": server.base_url})
-        work = replace(work, manifest=work.manifest.model_copy(update={"conditions": conditions}))
-        with pytest.raises(RunStoppedError, match="cost of some calls is not known, so --max-cost cannot be kept"):
-            await finished(out, work, Caps(cost=1.0), workers=1)
-    (stopped,) = Results(out).by_key.values()
+        stopped = await stopped_without_prices(tmp_path, server.base_url)
     assert (stopped.outcome, stopped.calls) == ("stopped", 1)
 
 
 async def test_a_cap_of_cost_that_cannot_be_kept_ends_the_run_also_after_rollouts_of_one_call(tmp_path: Path) -> None:
     """The session never asks for a second call, at which it would stop; nor does it see what the judge costs."""
     async with serving(StandIn([Reply.model_validate(finish("4"))] * 2)) as server:
-        work, out = await planned(sums(tmp_path / "data", *"ab"), "openai:of-no-price"), tmp_path / "out"
-        conditions = work.manifest.conditions.model_copy(update={"base_url": server.base_url})
-        work = replace(work, manifest=work.manifest.model_copy(update={"conditions": conditions}))
-        with pytest.raises(RunStoppedError, match="cost of some calls is not known, so --max-cost cannot be kept"):
-            await finished(out, work, Caps(cost=1.0), workers=1)
-    (measured,) = Results(out).by_key.values()
+        measured = await stopped_without_prices(tmp_path, server.base_url)
     assert (measured.outcome, measured.score, measured.unpriced) == ("submitted", 1.0, 1)
 
 

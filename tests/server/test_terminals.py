@@ -19,6 +19,7 @@ from handiwork.log.store import Store
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session.config import SessionConfig, SessionError
 from handiwork.session.open import create
+from handiwork.session.session import Session
 from handiwork.settings import load
 from scripts.harness.serving import PATIENCE, Api, bash, finish, until
 
@@ -157,17 +158,22 @@ def test_a_stopped_session_has_no_sandbox_until_the_user_starts_it_and_the_agent
     assert api.get(session)["state"] == "stopped"
 
 
+async def closed_before_its_first_step(store: Store, folder: Path) -> Session:
+    """Create a session that a process then leaves, like a `handiwork run` that is killed."""
+    (folder / "project").mkdir()
+    (folder / "script.jsonl").write_text(json.dumps(finish()) + "\n")
+    config = SessionConfig.of(load({"model": f"scripted:{folder}/script.jsonl"}), folder / "project")
+    session = await create(store, folder / "data", config, lambda _: None, "begin", MessageAction(content="begin"))
+    await session.close()
+    return session
+
+
 async def test_settings_and_files_of_an_interrupted_session_are_the_user_s_and_its_agent_takes_no_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / "project").mkdir()
-    (tmp_path / "script.jsonl").write_text(json.dumps(finish()) + "\n")
-    config = SessionConfig.of(load({"model": f"scripted:{tmp_path}/script.jsonl"}), tmp_path / "project")
     async with Store.open(tmp_path / "data") as store:
-        message = MessageAction(content="begin")
-        begun = await create(store, tmp_path / "data", config, lambda _: None, "begin", message)
-        await begun.close()  # like a `handiwork run` that is killed before its first step
+        begun = await closed_before_its_first_step(store, tmp_path)
         supervisor = SessionSupervisor(store, tmp_path / "data", idle=0.1)
         await supervisor.say(begun.log, SettingsChanged(confirmation="always", source="user"))
         assert await supervisor.interrupted(await begun.log.info())
@@ -183,13 +189,8 @@ async def test_a_session_that_another_command_once_wanted_stays_open_when_it_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / "project").mkdir()
-    (tmp_path / "script.jsonl").write_text(json.dumps(finish()) + "\n")
-    config = SessionConfig.of(load({"model": f"scripted:{tmp_path}/script.jsonl"}), tmp_path / "project")
     async with Store.open(tmp_path / "data") as store:
-        message = MessageAction(content="begin")
-        ended = await create(store, tmp_path / "data", config, lambda _: None, "begin", message)
-        await ended.close()
+        ended = await closed_before_its_first_step(store, tmp_path)
         stop = ChangeAgentStateAction(agent_state="stopped", source="user")
         await ended.log.append(stop, SessionWanted(source="user"))  # as `handiwork apply` does for the commits
         supervisor = SessionSupervisor(store, tmp_path / "data")

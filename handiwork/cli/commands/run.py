@@ -38,7 +38,7 @@ from handiwork.session.storage.layout import session_dir
 from handiwork.session.user_events import is_stuck, rewind_event, state_of
 from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
 from handiwork.workspace.changes import Change
-from handiwork.workspace.files.names import quoted
+from handiwork.workspace.files.names import quoted_list
 
 WAITING = ("loading", "finished", "rejected", "stopped")
 """The states that a session leaves only when it gets a message."""
@@ -161,9 +161,8 @@ def _missing_lines(opened: Session | RemoteSession) -> list[Text]:
     paths = opened.config.files(session_dir(data_dir(), opened.id)).missing
     if not paths:
         return []
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     reason = "unreadable, or ignored by git and either secret by the name or over 50 MB"
-    return [Text(f"not in the agent's copy: {', '.join(map(quoted, paths[:_NAMED]))}{more} ({reason})", "dim")]
+    return [Text(f"not in the agent's copy: {quoted_list(paths, _NAMED)} ({reason})", "dim")]
 
 
 async def run_interactive(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e"
@@ -22,6 +23,12 @@ def quoted(name: str) -> str:
     if name.isprintable() and '"' not in name and "\\" not in name:
         return name
     return f'"{"".join(map(_escape, name))}"'
+
+
+def quoted_list(paths: Sequence[str], most: int) -> str:
+    """Return the first ``most`` paths in quotes where they need them, and the number of the others."""
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(map(quoted, paths[:most])) + more
 
 
 def _escape(letter: str) -> str:
