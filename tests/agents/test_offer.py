@@ -18,12 +18,19 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Event
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileWriteObservation, PlanObservation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    ErrorObservation,
+    FileWriteObservation,
+    IPythonRunCellObservation,
+    PlanObservation,
+)
 from handiwork.events.overview import LONGEST, WorkspaceOverviewAction, WorkspaceOverviewObservation
 from tests.agents.small_model import END, RUN, Small, began, step
 from tests.agents.states import reply, state_of, task
 
 READ = "I look.\n\n```read a.py\n```"
+COMPUTE = "I compute it.\n\n```ipython\nprint(2001 - 30)\n```"
 EDIT = "I mend it.\n\n```edit a.py\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```"
 
 
@@ -134,13 +141,14 @@ async def test_a_long_file_that_the_agent_has_made_is_edited(length: int, is_edi
     assert ('"```edit"' in llm.asked[0][0]) is is_edited
 
 
-async def test_the_answer_before_a_challenge_stands_if_the_next_one_only_repeats_the_challenge() -> None:
-    answer, parrot = "It says so.\n\n```finish\nThe port is 8080.\n```", f"I end.\n\n```finish\n{UNCHANGED}\n```"
+@pytest.mark.parametrize("end", ["finish", "reject"])
+async def test_the_answer_before_a_challenge_stands_if_the_next_one_only_repeats_the_challenge(end: str) -> None:
+    answer, parrot = "It says so.\n\n```finish\nThe port is 8080.\n```", f"I end.\n\n```{end}\n{UNCHANGED}\n```"
     asked = MessageAction(content=UNCHANGED, source="environment")
     events = [*began("a.py", message="Which port does it use? " + "More of the log. " * 40), reply(answer), asked]
-    end = await step(Small(parrot), *events)
-    assert isinstance(end, AgentFinishAction)
-    assert end.outputs["message"] == "The port is 8080."
+    first = await step(Small(parrot), *events)
+    assert isinstance(first, AgentFinishAction)
+    assert first.outputs["message"] == "The port is 8080."
     other = await step(Small("It is another.\n\n```finish\nThe port is 80.\n```"), *events)
     assert isinstance(other, AgentFinishAction)
     assert other.outputs["message"] == "The port is 80."
@@ -244,17 +252,52 @@ async def test_a_question_that_reading_answers_takes_no_command_and_others_take_
 @pytest.mark.parametrize(
     ("message", "answers", "expected"),
     [
-        ("Which year was 30 years before 2001?", ("question", "answer"), [True, True, False]),
-        ("Would you write a clock?", ("question", "new"), [True, True, True]),
-        ("Write a clock.", (), [True, True, True]),
+        ("Who made the first clock?", ("question", "answer", "knowing"), ["finish", "bash", "ipython"]),
+        ("Which year was 30 years before 2001?", ("question", "repair", "calculating"), ["ipython"]),
+        ("Ann is 3, Bo 9. Who is older, and by how much?", ("change", "answer", "calculating"), ["ipython"]),
+        ("Which user am I?", ("question", "answer", "command"), ["bash", "ipython"]),
+        ("Would you write a clock?", ("question", "new"), ["finish", "bash", "ipython", "write"]),
+        ("Change the clock, would you?", ("change", "change"), ["finish", "bash", "ipython", "write"]),
+        ("Write a clock.", (), ["finish", "bash", "ipython", "write"]),
     ],
 )
 async def test_a_question_in_a_folder_without_files_makes_none(
-    message: str, answers: tuple[str, ...], expected: list[bool]
+    message: str, answers: tuple[str, ...], expected: list[str]
 ) -> None:
-    llm = Small(*answers, "I compute it.\n\n```ipython\nprint(2001 - 30)\n```")
+    llm = Small(*answers, COMPUTE)
     assert isinstance(await step(llm, *began(message=message)), IPythonRunCellAction)
-    assert [f'"```{name}"' in llm.asked[0][0] for name in ("finish", "ipython", "write")] == expected
+    assert [name for name in ("finish", "bash", "ipython", "write") if f'"```{name}"' in llm.asked[0][0]] == expected
+
+
+async def test_code_that_ran_in_python_does_not_run_in_bash_too() -> None:
+    ran = IPythonRunCellAction(code="print(2001 - 30)")
+    events = [
+        *began(message="Which year?"),
+        reply(COMPUTE),
+        ran,
+        IPythonRunCellObservation(code=ran.code, content="1971\n"),
+    ]
+    llm = Small(COMPUTE.replace("ipython", "bash"), END, "question")
+    assert isinstance(await step(llm, *events), AgentFinishAction)
+    assert ['"```bash"' in grammar for grammar, _ in llm.asked] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "told"),
+    [
+        ("years = 30\nprint(2001 - years)", "bash: years: command not found\n", True),
+        ("import math\nmath.pi", "bash: line 1: import: command not found\n", True),
+        ("print(2001 - 30)", "bash: syntax error near unexpected token `2001'\n", True),
+        ("years=30; run", "bash: run: command not found\n", False),
+        ("echo $(run", "bash: syntax error near unexpected token `('\n", False),
+    ],
+)
+async def test_python_code_in_bash_comes_with_the_tool_for_it(command: str, output: str, told: bool) -> None:
+    ran = CmdRunAction(command=command)
+    failed = CmdOutputObservation(command=command, content=output, exit_code=127)
+    llm = Small(RUN)
+    await step(llm, *began(), reply(f"I compute it.\n\n```bash\n{command}\n```"), ran, failed)
+    assert ("This is Python code, which `bash` does not run" in llm.prompts[0]) is told
 
 
 async def test_a_command_that_illustrates_the_answer_to_a_question_does_not_run() -> None:

@@ -129,17 +129,20 @@ ANSWERED = [reply("...\n\n```finish\n3\n```"), AgentFinishAction(outputs={"messa
 
 
 @pytest.mark.parametrize(
-    ("before", "message", "told"),
+    ("before", "message", "want", "told"),
     [
-        (ANSWERED, "no, I meant the second", UNCHANGED),
-        (ANSWERED, "Write the second function anew, please.", NOT_DONE),
-        (ANSWERED, "Empty b.py.", NOT_DONE),
-        ([*wrote("a.py"), *ANSWERED], "the same for both", NOT_DONE),
+        (ANSWERED, "no, I meant the second", "", UNCHANGED),
+        (ANSWERED, "Write the second function anew, please.", "new", NOT_DONE),
+        (ANSWERED, "Please give me the number alone, without a sentence.", "answer", UNCHANGED),
+        (ANSWERED, "Empty b.py.", "change", NOT_DONE),
+        ([*wrote("a.py"), *ANSWERED], "the same for both", "", NOT_DONE),
     ],
 )
-async def test_a_few_words_after_an_answer_may_be_a_question(before: list[Event], message: str, told: str) -> None:
+async def test_what_follows_an_answer_may_be_a_question(
+    before: list[Event], message: str, want: str, told: str
+) -> None:
     events = [*began("a.py", "b.py", message="What does a.py return?"), *before, task(message)]
-    end = await step(Small("change", END, "change"), *events)
+    end = await step(Small("change", END, want), *events)
     assert isinstance(end, MessageAction)
     assert end.content == told
 

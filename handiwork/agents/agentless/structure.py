@@ -34,6 +34,8 @@ Kind = Literal["class", "function", "variable", "line"]
 _LOCATION = re.compile(r"^[\s*`-]*(class|function|method|variable|line)s?\s*:\s*`?([\w.:$~-]+)(.*)", re.IGNORECASE)
 _RANGE = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
 _DECORATION = " \t`*#:-"
+_RETURN = re.compile(r"\r(?!\n)")
+"""A carriage return alone, which ends a line for Python, and here does not."""
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -62,7 +64,7 @@ def parse_python(path: str, text: str) -> ast.Module | None:
     if PurePosixPath(path).suffix not in (".py", ".pyi"):
         return None
     try:
-        return ast.parse(text.removeprefix("\ufeff"))
+        return ast.parse(_RETURN.sub(" ", text.removeprefix("\ufeff")))
     except _UNREADABLE:
         return None
 

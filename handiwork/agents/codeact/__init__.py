@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of, first_look, is_empty, overview_of
-from handiwork.agents.codeact.choice import Choice, kind_of, wants_answer, way_of
+from handiwork.agents.codeact.choice import Choice, kind_of, want_of, way_of
 from handiwork.agents.codeact.facts import with_facts
 from handiwork.agents.codeact.finish import challenge, confirmed, lost_lines
 from handiwork.agents.codeact.offer import (
@@ -81,10 +81,7 @@ class CodeActAgent(Agent):
             return end
         if is_small(self.llm.capabilities) and (loss := await lost_lines(self.llm, state)) is not None:
             return loss
-        steers = kind == "question" and self._may_steer(state) and not new_files(state)
-        way = TALK if talks else ANY if steers and follows_answer(state) else ""
-        if steers and not way and await wants_answer(self.llm, request_of(state)):
-            way = ANY if is_empty(state) else await way_of(self.llm, request_of(state))
+        way = TALK if talks else await self._way(state, kind)
         may_end = talks or (way == "reading" and shows_subject(state))
         allowed = next_offered(state, tools, may_end=may_end) if guided else tools
         allowed = for_question(state, allowed, way) if way else allowed
@@ -114,6 +111,24 @@ class CodeActAgent(Agent):
             self._known = request_of(state), kind
             return kind, completion
         return "", 0
+
+    async def _way(self, state: State, kind: str) -> str:
+        """Return the way to the answer of a question, "" if the message is none or the model finds its own way.
+
+        A folder without files has nothing to change or to repair: such a message counts as a question more easily.
+        """
+        request, bare = request_of(state), is_empty(state)
+        if kind not in (("question", "change") if bare else ("question",)) or not self._may_steer(state):
+            return ""
+        if new_files(state):
+            return ""
+        if kind == "question" and follows_answer(state):
+            return ANY
+        want = await want_of(self.llm, request)
+        if want != "answer" and not (bare and kind == "question" and want != "new"):
+            return ""
+        self._known = request, "question"
+        return await way_of(self.llm, request, has_files=not bare)
 
     def _may_steer(self, state: State) -> bool:
         """Return whether to choose the tools for a question: a small model has the text of files, or there are none."""

@@ -32,6 +32,12 @@ WAY = (
     "reading the code, by running the program or its tests, by git log, by counting with wc, or by another command?"
 )
 
+WAYS_WITHOUT_FILES = ("knowing", "calculating", "command")
+WAY_WITHOUT_FILES = (
+    "A user of a coding agent asks:\n\n<message>\n{message}\n</message>\n\nHow does a developer find the answer: by "
+    "knowing it, by calculating it, or by a command that looks at this computer?"
+)
+
 AIMS = ("add", "part", "whole")
 AIM = (
     "A user of a coding agent writes:\n\n<message>\n{message}\n</message>\n\nWhat does it ask to do with {path}: to "
@@ -50,15 +56,16 @@ async def kind_of(llm: AgentLLM, message: str) -> Choice:
     return await choose(llm, KIND.format(message=message), KINDS, (_REQUEST, "change"))
 
 
-async def wants_answer(llm: AgentLLM, message: str) -> bool:
-    """Ask the model whether the user wants an answer in words. Raises the errors of the model."""
+async def want_of(llm: AgentLLM, message: str) -> str:
+    """Ask the model what the user wants, one of WANTS. Raises the errors of the model."""
     want, _ = await choose(llm, WANT.format(message=message), WANTS)
-    return want == WANTS[0]
+    return want
 
 
-async def way_of(llm: AgentLLM, question: str) -> str:
-    """Ask the model how a question is answered, one of WAYS. Raises the errors of the model."""
-    way, _ = await choose(llm, WAY.format(message=question), WAYS)
+async def way_of(llm: AgentLLM, question: str, *, has_files: bool) -> str:
+    """Ask the model how a question is answered, one of WAYS, or of WAYS_WITHOUT_FILES. Raises the model's errors."""
+    text, ways = (WAY, WAYS) if has_files else (WAY_WITHOUT_FILES, WAYS_WITHOUT_FILES)
+    way, _ = await choose(llm, text.format(message=question), ways)
     return way
 
 

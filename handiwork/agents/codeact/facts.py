@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,6 +34,8 @@ _LACKS = re.compile(
 _RAN = re.compile(r"\b\d+ (?:passed|failed)\b|^(?:FAILED \(|OK\b)", re.MULTILINE)
 _PROSE = re.compile(r"[:,;.!?]: command not found$", re.MULTILINE)
 """What bash says of a text instead of a command: that its first word, with a mark at its end, is no program."""
+_NO_COMMAND = re.compile(r"^(?:ba|da)?sh: (?:line \d+: )?(\w+): command not found$", re.MULTILINE)
+_NO_SYNTAX = re.compile(r"^(?:ba|da)?sh: (?:line \d+: )?syntax error near ", re.MULTILINE)
 _NO_REPOSITORY = re.compile(r"^fatal: not a git repository", re.MULTILINE)
 _IN_SCRIPT = re.compile(r"^(?!(?:/\S*/)?(?:ba|da)?sh: )[^:\n]+: (?:line )?\d+: .*not found$", re.MULTILINE)
 """What a shell says of a word in a script that is no command: the script may be at fault."""
@@ -62,10 +65,10 @@ def with_facts(state: State) -> State:
 
     The overview of the workspace ends with the project's test command, or without network with what is missing for it.
     Without network a command whose program is missing comes with the advice to go on without it, and a text instead of
-    a command with the advice to finish, as has a repair that succeeded. After a failed import of a module of the
-    workspace, the model is told where it is; after a command of git outside a repository, or one that names a file
-    that is not there, that this is the reason; after a silent run of a file that it wrote, what that shows; and after
-    it wrote data that come from another file, that a command does that better.
+    a command with the advice to finish, as has a repair that succeeded, and Python code with the tool for it. After a
+    failed import of a module of the workspace, the model is told where it is; after a command of git outside a
+    repository, or one that names a file that is not there, that this is the reason; after a silent run of a file that
+    it wrote, what that shows; and after it wrote data that come from another file, that a command does that better.
     """
     overview = overview_of(state)
     if overview is None:  # the model is not guided
@@ -90,7 +93,8 @@ def with_facts(state: State) -> State:
         elif isinstance(observation, CmdOutputObservation) and (told := _silence(observation, written)):
             fact = told
         elif isinstance(observation, CmdOutputObservation) and observation.error:
-            fact = _import_path(observation, overview, state.workspace) or _absent_input(observation)
+            fact = _import_path(observation, overview, state.workspace)
+            fact = fact or _absent_input(observation) or _in_python(observation)
             if lacks_repository(observation):
                 fact = "\nThere is no git repository here, so there is nothing to commit: go on without git."
             elif not (fact or network) and lacks_program(observation):
@@ -108,6 +112,18 @@ def is_repair(observation: Observation | None) -> bool:
             return True
         case _:
             return False
+
+
+def _in_python(output: CmdOutputObservation) -> str:
+    """Return that the command is Python code, "" if the shell did not stumble over that."""
+    try:
+        tree = ast.parse(output.command)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    words = {"def", "for", "from", "import", "print", *names}
+    is_code = _NO_SYNTAX.search(output.text) or not words.isdisjoint(_NO_COMMAND.findall(output.text))
+    return "\nThis is Python code, which `bash` does not run: `ipython` does." if is_code else ""
 
 
 def lacks_program(observation: CmdOutputObservation) -> bool:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.codeact.check import check_of
-from handiwork.agents.codeact.choice import aim_of, choose, kind_of
+from handiwork.agents.codeact.choice import aim_of, choose, kind_of, want_of
 from handiwork.agents.codeact.facts import EDITS, lacks_module, lacks_program, lacks_repository
 from handiwork.agents.codeact.turn import (
     done,
     follows_answer,
+    follows_unchanged,
     messages_of,
     new_files,
     request_of,
@@ -20,7 +21,7 @@ from handiwork.agents.codeact.turn import (
 )
 from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.ask import is_small, read
+from handiwork.agents.protocols.ask import ENDS, is_small, read
 from handiwork.agents.protocols.transcript import calls_of, content_of
 from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.check import is_missing
@@ -28,6 +29,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentDelegateAction,
     AgentFinishAction,
+    AgentRejectAction,
     CmdRunAction,
     FileWriteAction,
     IPythonRunCellAction,
@@ -134,7 +136,8 @@ def _actions_in(llm: AgentLLM, state: State, action: Action, tools: Sequence[Act
 
 def _parrots(end: Action) -> bool:
     """Return whether the end only says what the message before it says: small models repeat it as their answer."""
-    text = " ".join(map(str, end.outputs.values())).lower() if isinstance(end, AgentFinishAction) else ""
+    is_end = isinstance(end, AgentFinishAction | AgentRejectAction)
+    text = " ".join(map(str, end.outputs.values())).lower() if is_end else ""
     return any(part in text for part in _PARTS)
 
 
@@ -156,7 +159,7 @@ async def challenge(
     """
     *before, end = actions
     may_edit = any(tool.name in EDITING for tool in tools) and not state.totals.plan_mode
-    if not _ends(end) or not may_edit:
+    if not isinstance(end, ENDS) or not may_edit:
         return actions
     turn = turn_of(state)
     small = is_small(llm.capabilities)
@@ -165,6 +168,8 @@ async def challenge(
         parrots = small and not before and state.history[-1][0] is others[-1] and _parrots(end)
         first = _end_in(llm, state, others[-1], tools) if parrots else None
         return actions if first is None else [first.with_fields(completion=end.completion)]
+    if not _ends(end):
+        return actions
     check, changed = check_of(state), _last_change(state, turn)
     will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
     if check and (will_change or changed):
@@ -200,7 +205,8 @@ async def why_unfinished(llm: AgentLLM, state: State, kind: str = "") -> str:
     if len(messages_of(state)[-1]) > _LONG:
         return UNCHANGED
     if await _asks_for_change(llm, state, kind):
-        return UNCHANGED if follows_answer(state) else NOT_DONE
+        may_ask = follows_answer(state) or (follows_unchanged(state) and await _wants_answer(llm, state))
+        return UNCHANGED if may_ask else NOT_DONE
     return UNCHANGED if new_files(state) else ""
 
 
@@ -325,6 +331,10 @@ async def _asks_for_change(llm: AgentLLM, state: State, kind: str) -> bool:
     if not kind:
         kind, _ = await kind_of(llm, request_of(state))
     return kind != "question"
+
+
+async def _wants_answer(llm: AgentLLM, state: State) -> bool:
+    return await want_of(llm, request_of(state)) == "answer"
 
 
 def _look_for(files: Sequence[str]) -> str:

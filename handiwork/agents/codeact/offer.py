@@ -23,6 +23,7 @@ from handiwork.events.action import (
     FileEditAction,
     FileReadAction,
     FileWriteAction,
+    IPythonRunCellAction,
     MessageAction,
 )
 from handiwork.events.base import Action
@@ -41,7 +42,7 @@ COMMANDERS = ("bash", "ipython", "browse")
 """Tools that run something."""
 
 TALK, ANY = "talk", "any"
-"""Ways beside WAYS: to answer small talk, at once; and a question that only those before it explain."""
+"""Ways that no model chooses: to answer small talk, at once; and a question that only those before it explain."""
 
 ONLY_ASKED = (
     "Nothing was done: the user has only asked something. `finish` with the answer; code and commands that it shows "
@@ -138,15 +139,18 @@ def _has_long_file(state: State) -> bool:
 
 
 def for_question(state: State, tools: Sequence[ActionTool], way: str) -> Sequence[ActionTool]:
-    """Return the tools for the first reply to a question with this way to the answer, one of WAYS, TALK or ANY.
+    """Return the tools for the first reply to a question with this way to the answer, as ``choice`` has them.
 
-    If that is reading, the reply runs no command, else it does not answer yet, unless the tests cannot run here.
+    If that is reading, the reply runs no command, else it does not answer yet, unless the answer is known or the tests
+    cannot run here. Small models write a calculation in Python, and some of them into `bash`.
     """
     if way == TALK:
         return [tool for tool in tools if tool.name == "finish"]
     if way == "reading":
         return _without(tools, (*NO_ANSWERS, *COMMANDERS))
-    free = way == ANY or (way == "running" and not check_of(state))
+    if way == "calculating" and (calculators := [tool for tool in tools if tool.name == "ipython"]):
+        return calculators
+    free = way in (ANY, "knowing") or (way == "running" and not check_of(state))
     return _without(tools, NO_ANSWERS if free else (*NO_ANSWERS, "finish", "ask"))
 
 
@@ -196,6 +200,7 @@ def repeated(
     """Return the tools whose earlier calls the actions repeat, with no change in between.
 
     If none of them is ``allowed``, the tools for commands are returned too: "write PATH" in a block of bash is a write.
+    So they are if the reply moves code from `ipython` to `bash`, or back.
 
     Reading a file that the overview shows is a repetition too, as is another command of a program that is missing, or
     one that installs without network, or a question that the user's own message has asked.
@@ -232,7 +237,8 @@ def repeated(
     names = {name for action in earlier for name in tools_called(state, action, tools)}
     names |= {"read"} if any(reads) else set()
     hidden = names and not any(tool.name in names for tool in allowed)
-    return {*names, *COMMANDERS} if hidden else names
+    moved = earlier and {action.kind for action in earlier}.isdisjoint(action.kind for action in actions)
+    return {*names, *COMMANDERS} if hidden or moved else names
 
 
 def _may_change(action: Action, paths: Sequence[str]) -> bool:
@@ -265,4 +271,6 @@ def _missing(state: State) -> list[list[str]]:
 
 
 def _content(action: Action) -> tuple[str, dict[str, Any]]:
+    if isinstance(action, CmdRunAction | IPythonRunCellAction):  # small models put the same code into the other one
+        return "", {"code": action.command if isinstance(action, CmdRunAction) else action.code}
     return action.kind, action.model_dump(exclude=_OTHER_FIELDS)

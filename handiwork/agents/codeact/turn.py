@@ -83,11 +83,16 @@ def follows_answer(state: State) -> bool:
 
     "And the other one?" goes on with a question, which the message alone does not tell.
     """
-    starts = [at for at, (action, _) in enumerate(state.history) if is_from_user(action)]
     words = messages_of(state)[-1].split()
+    return len(words) <= _FEW and not any(map(_NAME.search, words)) and follows_unchanged(state)
+
+
+def follows_unchanged(state: State) -> bool:
+    """Return whether the user's last message follows a turn that changed no file, and was no small talk."""
+    starts = [at for at, (action, _) in enumerate(state.history) if is_from_user(action)]
     # Without an overview, what came before was small talk.
     looks = [at for at, (action, _) in enumerate(state.history) if isinstance(action, WorkspaceOverviewAction)]
-    if len(words) > _FEW or any(map(_NAME.search, words)) or not looks or starts[-1] < looks[0]:
+    if not looks or starts[-1] < looks[0]:
         return False
     before = state.history[starts[-2] : starts[-1]] if len(starts) > 1 else []
     return bool(before) and not (done(before, EDITS) or state.totals.last_change > before[0][0].id)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handiwork.agents.agentless.regression import nearest, passed_tests, reporting
@@ -88,6 +88,7 @@ class TestSkeleton:
     def test_python_with_a_syntax_error_has_an_outline_too(self) -> None:
         assert "def f(x):" in skeleton("a.py", "def f(x):\n    return (\n")
 
+    @example("\r\ra = 1", "a.py")
     @given(st.text("abcdef(): =\n\t'\"#@.,[]{}\r\x0c", max_size=80), st.sampled_from(["a.py", "a.js", "a.rs"]))
     def test_no_text_is_too_odd(self, text: str, path: str) -> None:
         skeleton(path, text)
