@@ -25,6 +25,7 @@ CHOICES: Mapping[Strategy, str] = {
 }
 """The instructions of the strategies in which the model chooses a number."""
 
+_TAGGED = re.compile(r"<([a-z][\w-]*)>((?:(?!<\1>).)*)</\1>$", re.IGNORECASE | re.DOTALL)
 _FENCE = re.compile(r"^[ \t]*`{3,}[^\n]*\n(.*?)^[ \t]*`{3,}[ \t]*$", re.MULTILINE | re.DOTALL)
 _LABEL = re.compile(r"^(?:the )?(?:final )?answer(?: is)?\s*[:=]?\s+", re.IGNORECASE)
 _MARKS = re.compile(r"</?[a-z][\w-]*>|\*\*|__|`", re.IGNORECASE)
@@ -38,21 +39,34 @@ def asks_model(node: SwarmNode, strategy: Strategy) -> bool:
 def vote_key(answer: str) -> str:
     """Return the conclusion of an answer in a form in which equal conclusions are equal.
 
-    It is the last line, or the last fenced block if the answer ends with one, without tags, emphasis, a label like
-    "Answer:", a full stop at the end, and differences of case and space.
+    It is the last line that has more than marks, or all that the last tag encloses, or the last fenced block, if the
+    answer ends with one. Tags, emphasis, a label like "Answer:", a full stop at the end, and differences of case and
+    space do not count.
     """
     text = answer.strip()
+    tagged = _TAGGED.search(text)
+    if tagged is not None:
+        text = tagged[2].strip()
     if text.endswith("```") and (blocks := _FENCE.findall(text)):
         return "\n".join(line.rstrip() for line in blocks[-1].strip().splitlines())
-    line = _MARKS.sub("", text.rpartition("\n")[2]).strip(" \t*_$#>")
+    parts = [text] if tagged is not None else reversed(text.splitlines())
+    return next(filter(None, map(_plain, parts)), "")
+
+
+def _plain(text: str) -> str:
+    line = _MARKS.sub("", text).strip(" \t\n*_$#>")
     return " ".join(_LABEL.sub("", line).removesuffix(".").strip(" \t*_$").casefold().split())
 
 
 def majority(answers: Sequence[str], random: Random) -> str:
-    """Return the first answer with the conclusion that most answers have; ``random`` decides a tie."""
+    """Return the first answer with the conclusion that most answers have; ``random`` decides a tie.
+
+    An answer without a conclusion has no vote if another has one.
+    """
     keys = [vote_key(answer) for answer in answers]
-    most = max(keys.count(key) for key in keys)
-    tied = list(dict.fromkeys(key for key in keys if keys.count(key) == most))
+    votes = list(filter(None, keys)) or keys
+    most = max(votes.count(key) for key in votes)
+    tied = list(dict.fromkeys(key for key in votes if votes.count(key) == most))
     return answers[keys.index(random.choice(tied))]
 
 

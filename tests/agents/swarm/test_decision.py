@@ -56,6 +56,12 @@ async def test_chance_decides_a_tie_and_a_random_choice_and_is_the_same_for_the_
     assert tied == {"2", "3"}
 
 
+async def test_answers_in_tags_on_lines_of_their_own_differ_and_empty_ones_have_no_vote() -> None:
+    answers = [f"I count.\n<answer>\n{number}\n</answer>" for number in (41, 42, 42)]
+    assert (await decide("majority_vote", answers))[0] == answers[1]
+    assert (await decide("majority_vote", ["", "", "42"]))[0] == "42"
+
+
 @pytest.mark.parametrize(
     "strategy", ["references", "majority_vote", "random_choice", "self_consistency", "select_best"]
 )
@@ -80,6 +86,10 @@ async def test_the_prompts_are_the_golden_ones() -> None:
         ("So I think.\n\nThe final answer is: 42.\n", "42"),
         ("Because.\n**Answer:** 42", "42"),
         ("Because.\n<answer>42</answer>", "42"),
+        ("Because.\n<answer>\n42\n</answer>", "42"),
+        ("<answer>\nSELECT a\nFROM t;\n</answer>", "select a from t;"),
+        ("<answer>\n```python\nx = 1\n```\n</answer>", "x = 1"),
+        ("So it is\n$$\n42\n$$", "42"),
         ("Two ways.\n  New   York ", "new york"),
         ("The answer\n$\\frac{1}{2}$", "\\frac{1}{2}"),
         ("-3.5", "-3.5"),
