@@ -174,7 +174,7 @@ async def test_going_on_runs_what_is_missing_and_nothing_else(tmp_path: Path) ->
 async def test_a_cap_of_cost_stops_the_run_and_a_higher_one_goes_on(tmp_path: Path) -> None:
     model = script(tmp_path / "script", bash("cat sum.txt", cost=0.4), {**finish("4"), "cost": 0.4})
     work, out = await planned(sums(tmp_path / "data", *"abc"), model), tmp_path / "out"
-    with pytest.raises(RunStoppedError, match=r"has spent 1\.20 USD, its --max-cost; continue with"):
+    with pytest.raises(RunStoppedError, match=r"has spent 1\.20 USD, its --max-cost; continue with.* --max-cost 1`"):
         await finished(out, work, Caps(cost=1.0), workers=1)
     outcomes = [json.loads(line)["outcome"] for line in (out / FILE).read_text().splitlines()]
     assert outcomes == ["submitted", "stopped"]

@@ -61,6 +61,12 @@ class Caps:
     cost: float | None = None
     disk: int | None = None
 
+    @property
+    def flags(self) -> str:
+        """The caps as options of a command, a space before each: no file keeps them for ``--resume``."""
+        cost = "" if self.cost is None else f" --max-cost {self.cost:g}"
+        return cost + ("" if self.disk is None else f" --max-disk {self.disk / 1e9:g}")
+
 
 @asynccontextmanager
 async def local(conditions: Conditions, benchmark: Benchmark, folder: Path) -> AsyncGenerator[Execute]:
@@ -115,9 +121,8 @@ class Run:
                 raise failures.exceptions[0] from None
         if self._why:
             failed = self._failed >= FAILURES
-            raise RunStoppedError(
-                f"{self._why}; continue with `handiwork eval run --resume {self._out}`", failed=failed
-            )
+            command = f"handiwork eval run --resume {self._out}{self._caps.flags}"
+            raise RunStoppedError(f"{self._why}; continue with `{command}`", failed=failed)
 
     @property
     def remaining(self) -> int:

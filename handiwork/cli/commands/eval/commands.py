@@ -197,12 +197,12 @@ def execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> E
             return Exit.INFRASTRUCTURE if stopped.failed else Exit.LIMIT
         except KeyboardInterrupt:
             bar.stop()
-            say(f"stopped; resume with `handiwork eval run --resume {out}`")
+            say(f"stopped; resume with `handiwork eval run --resume {out}{caps.flags}`")
             return Exit.INTERRUPTED
-    return _exit_code(out, eval_run)
+    return _exit_code(out, eval_run, caps)
 
 
-def _exit_code(out: Path, run: Run) -> Exit:
+def _exit_code(out: Path, run: Run, caps: Caps) -> Exit:
     """Return FINISHED if every rollout was measured or unfit and at least one measured; otherwise report the loss."""
     measured = sum(one.score is not None for one in run.results.by_key.values())
     losses = [
@@ -212,7 +212,7 @@ def _exit_code(out: Path, run: Run) -> Exit:
     if not any(losses):
         return Exit.FINISHED
     text = f"handiwork: {'; '.join(filter(None, losses))}: see {run.results.file}"
-    retry = f"; retry them with `handiwork eval run --resume {out}`" if run.remaining else ""
+    retry = f"; retry them with `handiwork eval run --resume {out}{caps.flags}`" if run.remaining else ""
     Console(stderr=True).print(Text(plain(text + retry), "red"), soft_wrap=True)
     return Exit.INFRASTRUCTURE
 

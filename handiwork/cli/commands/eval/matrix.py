@@ -91,7 +91,8 @@ def _execute(out: Path, matrix: Matrix, cost: float | None, workers: int, as_jso
             break
     _report(out, matrix, as_json)
     if code is not Exit.FINISHED:
-        say(f"the matrix is not complete; continue with `handiwork eval matrix --resume {out}`")
+        command = f"handiwork eval matrix --resume {out}{Caps(cost=cost).flags}"
+        say(f"the matrix is not complete; continue with `{command}`")
     return code
 
 
