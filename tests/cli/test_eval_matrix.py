@@ -97,6 +97,16 @@ def test_the_data_of_all_cells_can_be_named(program: Program, tmp_path: Path) ->
     assert [len(one) for one in lines(out).values()] == [2, 2, 2, 2]
 
 
+def test_a_benchmark_that_comes_with_its_data_needs_none_in_the_named_folder(program: Program, tmp_path: Path) -> None:
+    data, out = (tmp_path / "bench").rename(tmp_path / "elsewhere"), tmp_path / "out"
+    began = flags(program, out)
+    began[began.index("--benchmarks") + 1] = f"{ADDING}:1,everyday:dev:1"
+    done = program(*began, "--data", str(data), "--json")
+    assert done.returncode == 0, done.stderr
+    cells = [(one["benchmark"], one["agent"]) for one in json.loads(done.stdout)["cells"]]
+    assert cells[4:] == [("everyday-dev", agent) for agent in ("oracle", "empty", "CodeActAgent", "MinimalAgent")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

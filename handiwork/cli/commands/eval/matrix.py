@@ -16,7 +16,7 @@ from handiwork.cli.commands.eval.commands import EvalRequest
 from handiwork.cli.errors import say
 from handiwork.errors import Exit, SandboxError
 from handiwork.evals import registry
-from handiwork.evals.benchmark import DataError
+from handiwork.evals.benchmark import Benchmark, DataError
 from handiwork.evals.registry import BenchmarkNotFoundError
 from handiwork.evals.reporting import matrix as matrix_reports
 from handiwork.evals.reporting import report as reports
@@ -27,6 +27,7 @@ from handiwork.evals.running.arms import EMPTY, ORACLE, has_references
 from handiwork.evals.running.matrix import Matrix, MatrixCell
 from handiwork.evals.running.results import Results
 from handiwork.evals.running.run import Caps
+from handiwork.evals.scoring import data
 from handiwork.events.base import utc_now
 from handiwork.settings import SettingsError
 
@@ -125,12 +126,14 @@ def _cells(request: MatrixRequest, flags: Mapping[str, Any]) -> list[MatrixCell]
     cells: list[MatrixCell] = []
     for item in _items(request.benchmarks, "--benchmarks", "such as humanevalfix:20,everyday:dev:24"):
         name, split, limit = _parsed(item)
-        arms = [ORACLE, EMPTY] if has_references(registry.find(name)) else [EMPTY]
+        benchmark = registry.find(name)
+        folder = _data_folder(benchmark, split or benchmark.splits[0], request.data)
+        arms = [ORACLE, EMPTY] if has_references(benchmark) else [EMPTY]
         for agent in (*arms, *agents):
             asked = EvalRequest(
                 benchmark=name,
                 split=split,
-                data=request.data,
+                data=folder,
                 limit=limit,
                 ids=None,
                 trials=request.trials,
@@ -140,13 +143,20 @@ def _cells(request: MatrixRequest, flags: Mapping[str, Any]) -> list[MatrixCell]
                 deadline=request.deadline,
                 out=None,
             )
-            benchmark, conditions = commands.conditions_of(asked, {**flags, "agent": agent})
+            _, conditions = commands.conditions_of(asked, {**flags, "agent": agent})
             labels = f"{benchmark.name}-{conditions.split}", commands.short_name(agent)
             cells.append(MatrixCell(benchmark=labels[0], agent=labels[1], conditions=conditions, limit=limit))
     folders = [cell.folder for cell in cells]
     if twice := next((folder for number, folder in enumerate(folders) if folder in folders[:number]), None):
         raise SettingsError(f"--agents and --benchmarks name {twice.name} on {twice.parent} twice")
     return cells
+
+
+def _data_folder(benchmark: Benchmark, split: str, folder: Path | None) -> Path | None:
+    """Return the folder of --data, None if it has nothing for a benchmark that comes with its data."""
+    if benchmark.own_data and data.missing(benchmark, split, data.folder_of(benchmark, folder)):
+        return None
+    return folder
 
 
 def _items(text: str, flag: str, example: str) -> list[str]:
