@@ -192,6 +192,36 @@ async def test_the_prompt_of_a_decision_that_asks_the_model_is_rewritten_too(tmp
     assert server.asked == 6  # for each of the two nodes: two critiques, one rewriting
 
 
+class Choosers(Pupils):
+    """A model that knows A alone, and whose decision is always the first answer; ``decisions`` are its prompts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decisions = list[str]()
+
+    def _answer(self, messages: list[swarm_family.Json], *, chat: bool) -> swarm_family.Refusal | swarm_family.Stream:
+        texts = [str(message["content"]) for message in messages]
+        if len(texts) == 1:
+            return super()._answer(messages, chat=chat)
+        if "Answer 1:" in texts[1]:
+            self.decisions.append(texts[1])
+            return swarm_family.answer(swarm_family.Reply(content="1"), 0)
+        said = "A" if swarm_family.TASK.findall(texts[1])[-1] == "A" else "?"
+        return swarm_family.answer(swarm_family.Reply(content=said), 0)
+
+
+@pytest.mark.slow
+async def test_a_decision_that_chooses_a_number_gets_no_answers_as_examples(tmp_path: Path) -> None:
+    server = Choosers()
+    async with serving(server):
+        run_plan = await planned(server, tmp_path / "data", "AB")
+        async with graph_rollouts(run_plan, 2, None) as rollouts:
+            improved = [one async for one in improve_instructions(build(["io"], "select_best"), rollouts)]
+    assert [(one.node, one.score) for one in improved] == [("io 1/answer", 0.5), (DECISION, 0.5)]
+    assert len(server.decisions) == 10  # the beginning, three other prompts of the answer, one of the decision
+    assert not any("What you replied" in prompt for prompt in server.decisions)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("new_user")
 async def test_a_budget_that_was_spent_on_prompts_is_not_spent_again(

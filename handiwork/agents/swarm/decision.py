@@ -36,6 +36,15 @@ def asks_model(node: SwarmNode, strategy: Strategy) -> bool:
     return node.operation != DECISION or strategy not in ("majority_vote", "random_choice")
 
 
+def takes_examples(node: SwarmNode, strategy: Strategy) -> bool:
+    """Return whether outputs of the node are examples for its prompt.
+
+    They are not if another agent gives the output, which gets no examples, or if the model replies with the number of
+    an answer.
+    """
+    return node.operation not in ("web", "delegate") and (node.operation != DECISION or strategy not in CHOICES)
+
+
 def vote_key(answer: str) -> str:
     """Return the conclusion of an answer in a form in which equal conclusions are equal.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from handiwork.agents.history import History
@@ -140,7 +140,8 @@ async def _files(run: NodeRun, ask: Ask) -> str | list[Action]:
     if not listed:
         return "Nothing: no files are listed."
     if len(run.results) == 1:
-        reply = await ask(run, SELECTION, [("The files", "\n".join(listed))])
+        chooser = replace(run, node=run.node.model_copy(update={"examples": ()}))  # those are of the report
+        reply = await ask(chooser, SELECTION, [("The files", "\n".join(listed))])
         named = [line.strip(" \t*-`'\"").removeprefix("./") for line in reply.splitlines()]
         paths = [path for path in dict.fromkeys(named) if path in listed][:FILES]
         return [_read(path) for path in paths] or "Nothing: no file was chosen."

@@ -8,7 +8,7 @@ from itertools import product
 
 from handiwork.agents.prompts import render
 from handiwork.agents.state import State
-from handiwork.agents.swarm.decision import asks_model
+from handiwork.agents.swarm.decision import asks_model, takes_examples
 from handiwork.agents.swarm.graph import DECISION, NodeExample, Swarm, SwarmNode
 from handiwork.agents.swarm.operations import instruction_of
 from handiwork.evals.running.rollout import FinishedRollout
@@ -43,8 +43,8 @@ async def improve_instructions(swarm: Swarm, rollouts: GraphRollouts) -> AsyncGe
 
     A node keeps its prompt unless another has a higher mean score over the instances that both measured. The others are
     its instruction or one that the model rewrites after its critique of MOST failures, with its examples or MOST of its
-    outputs in rollouts that succeeded. Costs three passes over the instances for each node. Raises RunStoppedError,
-    LLMError.
+    outputs in rollouts that succeeded. Costs at most three passes over the instances for each node. Raises
+    RunStoppedError, LLMError.
     """
     records = await _measure(swarm, rollouts)
     for name in swarm.most_probable().order():
@@ -98,7 +98,8 @@ async def _candidates(
     old = instruction_of(node, swarm.strategy)
     ran = [record for record in records if node.name in record.outputs]
     failures = [record for record in ran if record.score < 1][:MOST]
-    examples = tuple(NodeExample(task=r.task, output=r.outputs[node.name]) for r in ran if r.score == 1)[:MOST]
+    successes = [r for r in ran if r.score == 1][:MOST] if takes_examples(node, swarm.strategy) else []
+    examples = tuple(NodeExample(task=record.task, output=record.outputs[node.name]) for record in successes)
     instructions, demonstrations = [node.instruction], [node.examples]
     if failures:
         critiques = [
