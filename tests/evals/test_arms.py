@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.cli.commands.eval.commands import EvalRequest, conditions_of
 from handiwork.evals.benchmark import Benchmark, DataError
 from handiwork.evals.benchmarks.gpqa import COLUMNS
 from handiwork.evals.registry import all_of, find
@@ -78,6 +79,13 @@ def summary_of(out: Path) -> Summary:
     summary = summarise(run.facts, results, {}, beside(out, run))
     report.write(out, summary, results)
     return summary
+
+
+@pytest.mark.usefixtures("new_user")
+def test_an_arm_is_judged_by_the_model_of_the_run() -> None:
+    asked = EvalRequest(ADDING, None, None, None, None, 1, None, None, None, 60.0, None)
+    _, conditions = conditions_of(asked, {"agent": EMPTY, "model": "openai:gpt-5", "max_iterations": None})
+    assert (conditions.model, conditions.user_model) == ("", "openai:gpt-5")
 
 
 async def test_a_report_shows_what_the_arms_scored_on_the_runs_own_instances(tmp_path: Path) -> None:

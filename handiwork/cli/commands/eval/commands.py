@@ -137,7 +137,7 @@ def conditions_of(request: EvalRequest, flags: Mapping[str, Any]) -> tuple[Bench
         model=model,
         base_url=settings.base_url,
         protocol=settings.protocol,
-        user_model=model_name(request.user_model or model),
+        user_model=model_name(request.user_model or settings.model),
         user_base_url=None if request.user_model else settings.base_url,
         feedback_model=model_name(request.feedback_model or ""),
         temperature=request.temperature,
