@@ -142,7 +142,7 @@ async def test_files_are_chosen_read_and_analysed(bench: Bench, tmp_path: Path) 
     for name, text in {"a.txt": "price: 12\n", "b.txt": "no\n", "c d.md": "x\n"}.items():
         (bench.workspace / name).write_text(text)
     agent = agent_of(chain(("t/query", "query", ()), ("t/files", "files", ("t/query",))), tmp_path)
-    replies = ["What does it cost?", "- `./a.txt`\nc d.md\n/etc/passwd\na.txt", "It costs 12."]
+    replies = ["What does it cost?", "1. ./a.txt: the price\n- 'c d.md'\n/etc/passwd\na.txt", "It costs 12."]
     state = await (await bench.session(replies, agent=agent)).run("What is the price?")
     assert state.outputs == {"message": "It costs 12."}
     actions = [action for action, _ in state.history if action.runnable]

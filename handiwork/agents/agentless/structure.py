@@ -33,7 +33,7 @@ Kind = Literal["class", "function", "variable", "line"]
 
 _LOCATION = re.compile(r"^[\s*`-]*(class|function|method|variable|line)s?\s*:\s*`?([\w.:$~-]+)(.*)", re.IGNORECASE)
 _RANGE = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
-_DECORATION = " \t`*#:-"
+_DECORATION = " \t`*#:-'\""
 _RETURN = re.compile(r"\r(?!\n)")
 """A carriage return alone, which ends a line for Python, and here does not."""
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -126,7 +126,7 @@ def parse_locations(reply: str, paths: Sequence[str]) -> dict[str, list[Location
 def named_path(line: str, paths: Sequence[str]) -> str | None:
     """Return the path that a line of a reply names, which may lack its first folders or have some too many."""
     words = line.strip(_DECORATION)
-    for word in (words, *re.split(r"[\s`]+", words)):
+    for word in (words, *(word.strip("*'\",:;()") for word in re.split(r"[\s`]+", words))):
         if word in paths:
             return word
         same = [path for path in paths if path.endswith(f"/{word}") or word.endswith(f"/{path}")] if word else []

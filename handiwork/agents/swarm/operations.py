@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from handiwork.agents.agentless.retrieval import named_files
 from handiwork.agents.history import History
 from handiwork.agents.rendering import observation_text, shorten
 from handiwork.agents.swarm.decision import CHOICES, chosen, majority
@@ -142,8 +143,7 @@ async def _files(run: NodeRun, ask: Ask) -> str | list[Action]:
     if len(run.results) == 1:
         chooser = replace(run, node=run.node.model_copy(update={"examples": ()}))  # those are of the report
         reply = await ask(chooser, SELECTION, [("The files", "\n".join(listed))])
-        named = [line.strip(" \t*-`'\"").removeprefix("./") for line in reply.splitlines()]
-        paths = [path for path in dict.fromkeys(named) if path in listed][:FILES]
+        paths = named_files(reply, listed, FILES)
         return [_read(path) for path in paths] or "Nothing: no file was chosen."
     contents = [(_title(action), observation_text(action, o, LONGEST)) for action, o in run.results[1:]]
     return await ask(run, run.instruction, contents)

@@ -183,7 +183,7 @@ class TestFiles:
 
     def test_names_are_those_of_real_files(self) -> None:
         known = ["src/lib/a.py", "src/lib/b.py", "other/b.py"]
-        reply = "1. src/lib/a.py\n- `lib/a.py`: the area\nb.py\n/repo/other/b.py\nnowhere.py\n"
+        reply = "1. src/lib/a.py: the area\n- `lib/a.py`: the area\nb.py\n'/repo/other/b.py',\nnowhere.py\n"
         assert named_files(reply, known, 5) == ["src/lib/a.py", "other/b.py"]
         assert named_files(reply, known, 1) == ["src/lib/a.py"]
 
