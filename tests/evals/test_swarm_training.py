@@ -129,11 +129,22 @@ async def test_a_rollout_whose_share_is_spent_is_done_again_with_all_that_is_lef
     script = tmp_path / "script.jsonl"
     script.write_text(3 * (json.dumps({"content": "A", "cost": 0.1}) + "\n"))
     run_plan = await planned(TeamServer(), tmp_path / "data", model=f"scripted:{script}", base_url=None)
-    graph = build(["io"] * 3, "majority_vote").most_probable()
-    async with graph_rollouts(run_plan, 4, 1.15) as rollouts:  # a share is less than 0.3, the cost of a rollout
-        done = await rollouts.run([(graph, instance) for instance in rollouts.instances[:2]])
+    graphs = [build(["io"] * calls, "majority_vote").most_probable() for calls in (1, 3)]
+    async with graph_rollouts(run_plan, 4, 1.0) as rollouts:
+        done = await rollouts.run(list(zip(graphs, rollouts.instances[:2], strict=True)))
         assert [one.result.outcome for one in done] == ["submitted"] * 2
-        assert round(rollouts.spent, 2) == 1.0  # 0.2 for each that was stopped
+        assert round(rollouts.spent, 2) == 0.6  # 0.2, twice the cost of the first, for the one that was stopped
+
+
+@pytest.mark.slow
+async def test_the_budget_of_a_training_binds_for_all_workers_together(tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(2 * (json.dumps({"content": "A", "cost": 0.4}) + "\n"))
+    run_plan = await planned(TeamServer(), tmp_path / "data", "ABCD", model=f"scripted:{script}", base_url=None)
+    graph = build(["io"] * 2, "majority_vote").most_probable()
+    async with graph_rollouts(run_plan, 4, 1.0) as rollouts:
+        with pytest.raises(RunStoppedError, match=r"has spent 1\.20 USD, and its --max-cost allows no"):
+            await rollouts.run([(graph, instance) for instance in rollouts.instances])
 
 
 class Pupils(TeamServer):

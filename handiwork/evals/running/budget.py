@@ -5,13 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Protocol
 
 from handiwork.agents.state import State
 from handiwork.evals.running.conditions import Conditions
-from handiwork.evals.running.results import Outcome, Results
+from handiwork.evals.running.results import Outcome
 
 MARGIN = 2.0
 """Each rollout's share, as a multiple of the cost of the dearest rollout so far."""
+
+
+class Spending(Protocol):
+    """The costs of rollouts."""
+
+    @property
+    def spent(self) -> float:
+        """USD so far."""
+        ...
+
+    @property
+    def dearest(self) -> float | None:
+        """USD of the dearest rollout, None if no cost is known."""
+        ...
 
 
 class SharedBudget:
@@ -22,7 +37,7 @@ class SharedBudget:
     starts with what is left.
     """
 
-    def __init__(self, cap: float | None, results: Results) -> None:
+    def __init__(self, cap: float | None, results: Spending) -> None:
         self._cap, self._results = cap, results
         self._shares: list[float] = []
         self._changed = asyncio.Event()

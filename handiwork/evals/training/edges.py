@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from random import Random
 from handiwork.agents.swarm.graph import Swarm, save
 from handiwork.agents.swarm.reinforce import draw, learn
 from handiwork.evals.benchmark import Instance
+from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.plan import RunPlan
 from handiwork.evals.running.results import RETRIED_ON_RESUME, Result
 from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, SideModel, roll_out, rollouts_folder
@@ -22,15 +22,17 @@ class GraphRollouts:
     """Executes rollouts, ``workers`` at a time, each with a graph of its own, within a budget of ``cap`` USD.
 
     ``model`` is the model that writes prompts; ``spent`` is USD, its calls included, as far as known. ``earlier`` is
-    the part of it that a training had spent before it was resumed.
+    the part of it that a training had spent before it was resumed. ``dearest`` is USD of the dearest rollout, None as
+    long as no cost is known.
     """
 
     def __init__(self, run_plan: RunPlan, workers: int, cap: float | None, folder: Path) -> None:
         self.instances: Sequence[Instance] = list(run_plan.instances.values())
         self._conditions, self._benchmark = run_plan.manifest.conditions, run_plan.benchmark
-        self._workers, self._cap, self._folder = workers, math.inf if cap is None else cap, folder
+        self._cap, self._folder, self._budget = cap, folder, SharedBudget(cap, self)
         self._turn = asyncio.Semaphore(workers)
         self._count, self._spent, self.earlier = 0, 0.0, 0.0
+        self.dearest: float | None = None
         self.lost = 0
         self.model = SideModel(self._conditions.model, self._conditions.base_url)
 
@@ -38,10 +40,6 @@ class GraphRollouts:
     def spent(self) -> float:
         """USD so far."""
         return self.earlier + self._spent + self.model.cost
-
-    @property
-    def _remaining(self) -> float:
-        return self._cap - self.spent
 
     async def run(self, jobs: Sequence[tuple[Swarm, Instance]], trial: int = 1) -> list[FinishedRollout]:
         """Return the rollouts in the order of the jobs; those that were not measured have no score.
@@ -54,12 +52,14 @@ class GraphRollouts:
         done: list[FinishedRollout] = []
         for (graph, instance), task in zip(jobs, tasks, strict=True):
             one, share = task.result()
-            if one.result.outcome == "stopped" and not one.result.unpriced and self._remaining > share:
-                one = await self._roll_out(graph, instance, trial, self._remaining)
+            rest = None if self._cap is None else self._cap - self.spent
+            is_cut = one.result.outcome == "stopped" and not one.result.unpriced
+            if is_cut and rest is not None and share is not None and rest > share:
+                one = await self._roll_out(graph, instance, trial, rest)
             done.append(one)
             if one.result.outcome == "stopped":
                 break  # the training ends, so the others need no second attempt
-        if math.isfinite(self._cap) and any(one.result.unpriced for one in done):
+        if self._cap is not None and any(one.result.unpriced for one in done):
             problem = f"the cost of {self._conditions.model} is not known, so --max-cost cannot be kept: leave it out"
             raise RunStoppedError(problem, failed=False)
         if any(one.result.outcome == "stopped" for one in done):
@@ -70,22 +70,26 @@ class GraphRollouts:
         self.lost += sum(one.result.outcome in RETRIED_ON_RESUME for one in done)
         return done
 
-    async def _in_turn(self, graph: Swarm, instance: Instance, trial: int) -> tuple[FinishedRollout, float]:
-        """Return a rollout that had a worker's share of the remaining budget, and that share."""
+    async def _in_turn(self, graph: Swarm, instance: Instance, trial: int) -> tuple[FinishedRollout, float | None]:
+        """Return a rollout that had a share of the budget, and that share."""
         async with self._turn:
-            share = self._remaining / self._workers
-            return await self._roll_out(graph, instance, trial, share), share
+            while not await self._budget.ready():
+                pass
+            with self._budget.reserved() as share:
+                return await self._roll_out(graph, instance, trial, share), share
 
-    async def _roll_out(self, graph: Swarm, instance: Instance, trial: int, budget: float) -> FinishedRollout:
-        if budget <= 0:
+    async def _roll_out(self, graph: Swarm, instance: Instance, trial: int, budget: float | None) -> FinishedRollout:
+        if budget is not None and budget <= 0:
             return FinishedRollout(Result(id=instance.id, outcome="stopped"), "")
         self._count += 1
         file = self._folder / f"graph-{self._count}.json"
         await asyncio.to_thread(save, graph, file)
         conditions = self._conditions.model_copy(update={"agent": str(file)})
-        job = RolloutJob(instance, trial, budget if math.isfinite(budget) else None)
+        job = RolloutJob(instance, trial, budget)
         done = await roll_out(conditions, self._benchmark, job, self._folder)
         self._spent += done.result.spent
+        if done.result.spent or done.result.score is not None:
+            self.dearest = max(self.dearest or 0.0, done.result.spent)
         return done
 
 
