@@ -132,6 +132,12 @@ async def test_a_lasting_fault_has_its_own_error(
     assert len(server.requests) == 1
 
 
+async def test_a_key_that_a_base_url_refuses_is_the_one_that_was_sent_there(server: StandIn, chat: Make) -> None:
+    server.planned.append(Refusal(401, {"type": "error", "error": {"type": "authentication_error", "message": "no"}}))
+    with pytest.raises(AuthenticationError, match="; check HANDIWORK_API_KEY"):
+        await chat(MODEL).complete(ASK)
+
+
 async def test_silence_is_a_fault_and_closes_the_connection(server: StandIn, chat: Make) -> None:
     server.planned.append(Stream(reply(said("ha")).events[:3], end="hang"))
     with pytest.raises(ProviderError, match=r"sent nothing for 0\.3 s"):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from handiwork.events.record import Usage
+from handiwork.llm.create import create
 from handiwork.llm.errors import AuthenticationError, ContextWindowError
 from handiwork.llm.types import LLM, Message, Tool, ToolCall
 from tests.llm.standin import Json, Refusal, StandIn, Stream
@@ -103,13 +104,18 @@ async def test_a_lasting_fault_has_its_own_error(
 
 @pytest.mark.parametrize("words", ["API key not valid. Please pass a valid one.", "API key expired. Please renew it."])
 async def test_a_wrong_or_expired_key_is_a_refused_key_though_google_answers_with_400(
-    server: StandIn, chat: Make, words: str
+    server: StandIn, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
     body = {"code": 400, "message": words, "status": "INVALID_ARGUMENT", "details": [reason]}
     server.planned.append(Refusal(400, {"error": body}))
-    with pytest.raises(AuthenticationError, match=r"API key .*; check GOOGLE_API_KEY"):
-        await chat(MODEL).complete(ASK)
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.base_url.removesuffix("/v1"))
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.setenv("GEMINI_API_KEY", "wrong")
+    llm = create(MODEL)
+    with pytest.raises(AuthenticationError, match=r"API key .*; check GEMINI_API_KEY"):
+        await llm.complete(ASK)
+    await llm.close()
 
 
 async def test_the_window_is_asked_of_the_provider_where_no_list_has_it(server: StandIn, chat: Make) -> None:

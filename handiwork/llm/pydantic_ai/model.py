@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -49,6 +50,7 @@ from handiwork.llm.retry import SILENCE, Patience, with_retries
 from handiwork.llm.types import LLM, Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.usage import usage_of
 from handiwork.llm.window import window_of
+from handiwork.providers import KEYS
 
 if TYPE_CHECKING:
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -91,7 +93,8 @@ def provider_model(
             raise AuthenticationError(f"{name} needs a key or address: {words}") from error
         raise LLMError(f"cannot use {name}: {words}") from error
     if not _is_openai(model):
-        return ProviderLLM(name, build, blobs=blobs, patience=patience)
+        key_name = "HANDIWORK_API_KEY" if base_url else _key_name(name)
+        return ProviderLLM(name, build, key_name, blobs=blobs, patience=patience)
     address = ServerAddress(str(model.client.base_url), model.client.api_key)
 
     async def endpoint() -> ServerAddress:
@@ -103,7 +106,8 @@ def provider_model(
 def _key_name(name: str) -> str:
     """Return the variable that holds the key of a model's provider."""
     provider = name.partition(":")[0].removesuffix("-chat").removesuffix("-responses")
-    return "AZURE_OPENAI_API_KEY" if provider == "azure" else f"{provider.upper()}_API_KEY"
+    usual = "AZURE_OPENAI_API_KEY" if provider == "azure" else f"{provider.upper()}_API_KEY"
+    return next((variable for variable in KEYS.get(provider, ()) if os.environ.get(variable)), usual)
 
 
 def _is_openai(model: Model) -> TypeGuard[OpenAIChatModel]:
@@ -154,10 +158,16 @@ def _with_base_url(name: str, base_url: str, api_key: str | None, client: httpx2
 
 
 class ProviderLLM:
-    """A model accessed through pydantic-ai; after a failed attempt the deltas restart from the beginning."""
+    """A model accessed through pydantic-ai; after a failed attempt the deltas restart from the beginning.
 
-    def __init__(self, name: str, build: Build, *, blobs: Blobs, patience: Patience | None = None) -> None:
+    ``key_name`` is the variable that holds the key.
+    """
+
+    def __init__(
+        self, name: str, build: Build, key_name: str, *, blobs: Blobs, patience: Patience | None = None
+    ) -> None:
         self._name = name
+        self._key_name = key_name
         self._build = build
         self._model, self._client = build()
         self._patience = patience or Patience()
@@ -330,8 +340,8 @@ class ProviderLLM:
             return cause
         if isinstance(error, exceptions.ModelAPIError):
             status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else None
-            body, key_name = error.body or str(error), _key_name(self._name)
-            return refusal(status, body, self._model.model_name, self._name, key_name, error.retry_after)
+            body = error.body or str(error)
+            return refusal(status, body, self._model.model_name, self._name, self._key_name, error.retry_after)
         return ProviderError(f"{self._name} failed: {type(error).__name__} {str(error)[:500]}")
 
     async def _in_time(self, step: Awaitable[T], last: LastByte) -> T:
