@@ -214,6 +214,7 @@ def test_models_and_agents_say_what_there_is_and_how_to_name_it(program: Program
     agents = program("agents").stdout
     assert {"BrowsingAgent", "CodeActAgent"} <= {line.partition(" ")[0] for line in agents.splitlines()}
     assert "file.py:Class" in agents
+    assert "file.toml" in agents
     assert f"{'':24}takes task: str, url: str = ''; gives message: str\n" in agents
     listed = {agent["name"]: agent for agent in map(json.loads, program("agents", "--json").stdout.splitlines())}
     assert listed["CodeActAgent"]["about"].startswith("The general-purpose agent")

@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from handiwork.agents.micro.catalog import MicroCatalog, read_catalog
-from handiwork.agents.registry import AgentNotFoundError, InstalledAgent, descriptions, find, names_a_file
+from handiwork.agents.registry import OWN_AGENT, AgentNotFoundError, InstalledAgent, descriptions, find, names_a_file
 from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
@@ -81,9 +81,7 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
         if finding.state != "on request":
             line = f"not loaded: {one_line(finding.convention.path)}: {one_line(finding.why)}"
             console.print(Text(line, "yellow"), soft_wrap=True)
-    console.print(
-        Text("\nuse your own with --agent file.py:Class, module:Class, file.md, file.yaml or file.json"), soft_wrap=True
-    )
+    console.print(Text(f"\n{OWN_AGENT}, with --agent"), soft_wrap=True)
     return Exit.FAILED if catalog.problems else Exit.FINISHED
 
 
