@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 
@@ -243,6 +244,18 @@ def test_the_doctor_says_what_forbids_a_task(program: Program) -> None:
     assert len(failed) == 2
     assert "HANDIWORK_MODLE" in failed[0]
     assert str(program.data) in failed[1]
+
+
+def test_the_doctor_fails_without_the_sandbox_of_the_settings(program: Program) -> None:
+    docker = program.folder / "bin/docker"
+    docker.parent.mkdir()
+    docker.write_text("#!/bin/sh\necho no daemon >&2\nexit 1\n")
+    docker.chmod(0o755)
+    checked = program("doctor", HANDIWORK_IMAGE="debian:12", PATH=f"{docker.parent}:{os.environ['PATH']}")
+    (failed,) = [line for line in checked.stdout.splitlines() if line.startswith("fail")]
+    assert "docker" in failed
+    assert "no daemon" in failed
+    assert checked.returncode == 4
 
 
 def test_every_command_explains_itself(program: Program) -> None:

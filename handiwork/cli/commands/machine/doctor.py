@@ -140,31 +140,42 @@ def _namespaces() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    yield _probe("bubblewrap", "fail", lambda: _try_sandbox("bubblewrap"))
+    yield _probe("bubblewrap", lambda: _try_sandbox("bubblewrap"))
 
 
 def _docker() -> Iterator[Finding]:
     if shutil.which("docker") is None:
-        yield Finding("docker", "ok", "not installed; only --image needs it")
+        if _failure_level("docker") == "fail":
+            yield Finding("docker", "fail", "not on PATH, and your settings choose it: install it, or change them")
+        else:
+            yield Finding("docker", "ok", "not installed; only --image needs it")
         return
 
     async def in_an_empty_image() -> tuple[str, float]:
         async with docker_cli.empty_image(name := f"handiwork-doctor-{os.getpid()}"):
             return await _try_sandbox("docker", name)
 
-    yield _probe("docker", "warn", in_an_empty_image)
+    yield _probe("docker", in_an_empty_image)
 
 
-def _probe(kind: str, failure_level: Literal["warn", "fail"], attempt: Attempt) -> Finding:
+def _failure_level(kind: str) -> Literal["warn", "fail"]:
+    """Return "fail" for the sandbox of the user's settings, without which no task can run."""
+    try:
+        return "fail" if kind == load({}).sandbox else "warn"
+    except SettingsError:
+        return "warn"  # _settings reports it
+
+
+def _probe(kind: str, attempt: Attempt) -> Finding:
     began = time.monotonic()
     try:
         output, started = asyncio.run(attempt())
     except SandboxError as error:
-        return Finding(kind, failure_level, str(error))
+        return Finding(kind, _failure_level(kind), str(error))
     timing = f"started in {started - began:.2f} s, ended after {time.monotonic() - began:.2f} s"
     if output.strip() == "works":
         return Finding(kind, "ok", timing)
-    return Finding(kind, failure_level, f"a test command printed {output!r} instead of 'works'")
+    return Finding(kind, _failure_level(kind), f"a test command printed {output!r} instead of 'works'")
 
 
 async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]:
