@@ -54,6 +54,12 @@ def test_a_name_that_means_nothing_says_so_in_one_line(name: str, words: str) ->
     assert "\n" not in str(caught.value)
 
 
+def test_a_local_model_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(LLMError, match=r"pip install 'handiwork\[local\]'"):
+        create("local:qwen2.5-coder-1.5b")
+
+
 def test_a_base_url_that_is_none_says_so() -> None:
     with pytest.raises(LLMError, match="must begin with http"):
         create("any", base_url="localhost:8000")

@@ -33,16 +33,18 @@ Status = Callable[[str], None]
 
 
 class LocalLLM:
-    """A model that runs on this machine; ``model`` is a known name or the path of a GGUF file, else ModelNotFoundError.
+    """A model that runs on this machine; ``model`` is a known name or the path of a GGUF file.
 
-    The first request fetches the weights and starts the server; a server that died is restarted. ``status`` is called
-    for slow steps; None means standard error. ``idle`` is the number of seconds that the server outlives its last
-    client, if this object starts it.
+    Raises ModelNotFoundError for any other, and without the library that runs the weights. The first request fetches
+    the weights and starts the server; a server that died is restarted. ``status`` is called for slow steps; None means
+    standard error. ``idle`` is the number of seconds that the server outlives its last client, if this object starts
+    it.
     """
 
     def __init__(self, model: str, status: Status | None = None, idle: float = IDLE) -> None:
         if model not in KNOWN:
             file_of(model)
+        check_library()
         self._model = model
         self._status = status or to_stderr
         self._reporter = Reporter(model, status)
@@ -93,7 +95,7 @@ class LocalLLM:
     ) -> Completion:
         """Return the model's answer, by default at temperature 0; see LLM.complete.
 
-        Raises ModelNotFoundError if the weights, the library or the GGUF file are missing or broken.
+        Raises ModelNotFoundError if the weights or the GGUF file are missing or broken.
         """
         await self.start()
         await self._tell_if_busy()
@@ -121,7 +123,6 @@ class LocalLLM:
 
     async def _ensure_running(self) -> Address:
         if self._server_folder is None:
-            check_library()
             with self._reporter as report:
                 self._path = await find(self._model, report)
             self._server_folder = server_folder_of(self._path)
