@@ -167,8 +167,9 @@ def _unshare(flags: int) -> None:
         _call("unshare", flags)
     except OSError as error:
         raise LaunchError(
-            f"this machine does not allow unprivileged user namespaces ({error.strerror}); `handiwork doctor` "
-            "says how to allow them, or use Docker with --image"
+            f"this machine does not allow unprivileged user namespaces ({error.strerror}): change the kernel setting "
+            "that `handiwork doctor` names; in a container, start it with `--security-opt seccomp=unconfined "
+            "--security-opt apparmor=unconfined`; or use Docker with --image"
         ) from error
 
 

@@ -136,7 +136,7 @@ def _namespaces() -> Iterator[Finding]:
         text = f"the kernel forbids them; if the sandbox check below fails, run: {' && '.join(fixes)}"
         yield Finding("user namespaces", "warn", text)
     else:
-        yield Finding("user namespaces", "ok", "allowed")
+        yield Finding("user namespaces", "ok", "no kernel setting forbids them")
 
 
 def _sandbox() -> Iterator[Finding]:
