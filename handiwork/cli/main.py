@@ -119,7 +119,7 @@ def run(
     handiwork run "add type hints" --workspace src --model anthropic:claude-sonnet-4-5 --max-cost 1
     handiwork run "explain main.py" --model qwen3 --base-url http://localhost:8000/v1
     handiwork run "fix issue 7" --json --max-time 600 > events.jsonl
-    handiwork run "list my repositories with curl" --secret GITHUB_TOKEN --confirm risky
+    handiwork run "list my repositories with curl" --secret GITHUB_TOKEN --allow-net api.github.com
     """
 
 
@@ -169,7 +169,7 @@ def resume(
     session: Session = None,
     message: Annotated[str | None, typer.Option("--message", help="A message to the agent, sent first.")] = None,
     rewind: Annotated[
-        bool, typer.Option("--rewind", help="Rewind a stuck agent to before its loop first; files stay.")
+        bool, typer.Option("--rewind", help="First rewind a stuck agent to before its loop; files stay.")
     ] = False,
     model: ModelName = None,
     base_url: BaseUrl = None,

@@ -281,6 +281,7 @@ def test_the_help_teaches_with_examples(program: Program) -> None:
     said = program("run", "--help").stdout
     assert '  handiwork run "make the failing test pass"\n' in said
     assert "--base-url http://localhost:8000/v1" in said
+    assert "--secret GITHUB_TOKEN --allow-net api.github.com" in said  # without it, the sandbox has no network
 
 
 def test_the_version_is_told(program: Program) -> None:
