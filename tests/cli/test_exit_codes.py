@@ -101,7 +101,8 @@ def test_1_an_action_that_nobody_allows_until_it_is_approved(program: Program) -
 
 def test_1_a_plan_that_nobody_accepts_until_it_is_approved(program: Program) -> None:
     change = bash("echo day >> greeting.txt")
-    assert program.run(finish("First A, then B."), change, finish(), flags=("--plan",)).returncode == 1
+    run = program.run(finish("First A, then B."), change, finish(), flags=("--plan",))
+    assert (run.returncode, ", which accepts the plan" in run.stdout) == (1, True)
     approved = program("approve")
     assert (approved.returncode, approved.stdout) == (0, "  the plan is accepted\n")
     assert program("approve").returncode == 2

@@ -11,7 +11,7 @@ from handiwork.agents.state import State
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.errors import Exit
 from handiwork.events.describe import state_text
-from handiwork.session.user_events import raised_limit, reached_limit
+from handiwork.session.user_events import proposes_plan, raised_limit, reached_limit
 from handiwork.workspace.changes import Change
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import diffstat
@@ -135,6 +135,8 @@ def _next(state: State, session: str, changed: bool) -> Iterator[str]:
         yield f"handiwork diff {session}"
         yield f"handiwork apply {session}"
     reason = state.change.reason if state.change is not None else None
+    if proposes_plan(state):
+        yield f"handiwork approve {session}, which accepts the plan"
     if state.agent_state in ("finished", "rejected", "awaiting_user_input"):
         yield f'handiwork resume {session} --message "..."'
     elif state.agent_state == "awaiting_user_confirmation":
