@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from handiwork.agents.base import Agent, Step
@@ -11,8 +11,7 @@ from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.micro.catalog import read_catalog
 from handiwork.agents.micro.definition import TASK, MicroFile
 from handiwork.agents.micro.fields import model_of
-from handiwork.agents.prompts import render
-from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.prompts import system_prompt
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ask
 from handiwork.agents.protocols.example import example_messages
@@ -20,7 +19,7 @@ from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction
-from handiwork.llm.types import Message, Tool
+from handiwork.llm.types import Tool
 
 _ENDS = ("ask", "finish", "reject")
 
@@ -49,19 +48,9 @@ class ManagerAgent(Agent):
     async def step(self, state: State) -> Step:
         """Ask the model which agent is next, or for the end."""
         tools = with_mcp(self._tools, state)
-        descriptions = tuple(tool.tool for tool in tools)
-        names = {tool.name for tool in tools}
-
-        def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            def build(*_: object) -> Iterable[Message]:
-                instructions = protocol.instructions(tools, compact=small)
-                text = render("manager/system", instructions=instructions, native=protocol is NATIVE)
-                yield Message.text("system", text)
-                if small and protocol is not NATIVE and "typo_fixer" in names:
-                    yield from example_messages(protocol, tools, _EXAMPLE)
-
-            return self._message_cache.get_or_build(-1, (protocol.name, small, descriptions), build)
-
+        has_fixer = any(tool.name == "typo_fixer" for tool in tools)
+        example = partial(example_messages, example=_EXAMPLE if has_fixer else ())
+        prompt = system_prompt("manager/system", self._message_cache, state, tools, example)
         return await ask(self.llm, state, self._message_cache, prompt, tools)
 
 

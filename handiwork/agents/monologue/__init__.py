@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact import overview_budget
@@ -14,8 +13,7 @@ from handiwork.agents.codeact.offer import offered
 from handiwork.agents.codeact.prompt import worked_example
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.history import History, is_from_user, is_told
-from handiwork.agents.prompts import render
-from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.prompts import system_prompt
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
 from handiwork.agents.protocols.ask import ask, is_small
 from handiwork.agents.protocols.example import check_not_copied
@@ -26,7 +24,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.describe import describe
-from handiwork.llm.types import Message, Tool
+from handiwork.llm.types import Tool
 
 MONOLOGUE, SMALL_MONOLOGUE = 40_000, 8_000
 """Characters of the last steps that a prompt shows, in general and for a small window."""
@@ -85,20 +83,7 @@ class MonologueAgent(Agent):
         tools = with_mcp(self._tools, state) if self.uses_mcp else self._tools
         allowed = offered(state, tools) if small_window else tools
         state.history = monologue(state.history, SMALL_MONOLOGUE if small_window else MONOLOGUE)
-        descriptions = tuple(tool.tool for tool in tools)
-
-        def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            def build(*_: object) -> Iterable[Message]:
-                instructions = protocol.instructions(tools, compact=small)
-                # Without the folder, a local model reads the compact prompt once for all folders.
-                folder = "" if small else state.workspace
-                values = {"workspace": folder, "instructions": instructions, "native": protocol is NATIVE}
-                yield Message.text("system", render("monologue/system", **values))
-                if small and protocol is not NATIVE:
-                    yield from worked_example(protocol, tools)
-
-            return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace, descriptions), build)
-
+        prompt = system_prompt("monologue/system", self._message_cache, state, tools, worked_example)
         actions = await ask(self.llm, state, self._message_cache, prompt, tools, offered=allowed)
         check_not_copied(self.llm.capabilities, actions, self._memory)
         return actions

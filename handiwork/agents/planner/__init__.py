@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.codeact import overview_budget
@@ -11,8 +12,7 @@ from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.codeact.turn import turn_of
 from handiwork.agents.history import History, is_told
 from handiwork.agents.plan import DONE, Plan, Task
-from handiwork.agents.prompts import render
-from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.prompts import system_prompt
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ask, is_small
 from handiwork.agents.protocols.example import check_not_copied, example_messages
@@ -32,7 +32,6 @@ from handiwork.events.action import (
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.overview import WorkspaceOverviewAction
-from handiwork.llm.types import Message
 
 LAST, SMALL_LAST = 20, 6
 """The steps that a prompt shows, in general and for a small window."""
@@ -97,22 +96,10 @@ class PlannerAgent(Agent):
         planning = (tool for tool in TOOLS if tool.name in _PLAN and tool not in self.toolbox)
         toolbox = (*self.toolbox, *planning)
         tools = with_mcp(toolbox, state) if self.uses_mcp else toolbox
-        descriptions = tuple(tool.tool for tool in tools)
         situation = MessageAction(content=_situation(state), source="environment")
         state.history = [*recent(state.history, last), (situation, None)]
-
-        def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            def build(*_: object) -> Iterable[Message]:
-                instructions = protocol.instructions(tools, compact=small)
-                # Without the folder, a local model reads the compact prompt once for all folders.
-                folder = "" if small else state.workspace
-                values = {"workspace": folder, "instructions": instructions, "native": protocol is NATIVE}
-                yield Message.text("system", render("planner/system", **values))
-                if small and protocol is not NATIVE:
-                    yield from example_messages(protocol, tools, _EXAMPLE)
-
-            return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace, descriptions), build)
-
+        example = partial(example_messages, example=_EXAMPLE)
+        prompt = system_prompt("planner/system", self._message_cache, state, tools, example)
         offered = _offered(state.plan, tools)
         if small_window and _has_planned(state.history) and open_leaves(state.plan):
             offered = [tool for tool in offered if tool.name not in _PLAN]
