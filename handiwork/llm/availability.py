@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 
-from handiwork.llm.catalog.keys import load_keys
+from handiwork.llm.catalog.keys import load_keys, place_of
 from handiwork.llm.local.weights import KNOWN, is_complete
 from handiwork.paths import cache_dir
 from handiwork.providers import KEYS
@@ -33,6 +33,6 @@ def models() -> list[tuple[str, bool, str]]:
     local = [(f"local:{name}", *local_model_state(name)) for name in KNOWN]
     keys = provider_keys().items()
     return local + [
-        (f"{provider}:NAME", key is not None, f"key in {key}" if key else f"no key: set {KEYS[provider][0]}")
+        (f"{provider}:NAME", key is not None, f"key in {place_of(key)}" if key else f"no key: set {KEYS[provider][0]}")
         for provider, key in keys
     ]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from handiwork.llm.catalog.keys import load_keys
+from handiwork.llm.catalog.keys import load_keys, place_of
 from handiwork.llm.errors import LLMError
 from handiwork.llm.openai_compatible.wire import Blobs, no_blobs
 from handiwork.llm.retry import Patience
@@ -89,4 +89,5 @@ def _server_model(model: str, base_url: str, api_key: str, blobs: Blobs, patienc
         return ServerAddress(base_url, api_key)
 
     prefix = next((prefix for prefix in _CHAT_PREFIXES if model.startswith(prefix)), "")
-    return ChatLLM(model, model.removeprefix(prefix), endpoint, blobs=blobs, patience=patience)
+    key_name = place_of("HANDIWORK_API_KEY")
+    return ChatLLM(model, model.removeprefix(prefix), endpoint, blobs=blobs, patience=patience, key_name=key_name)

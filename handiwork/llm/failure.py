@@ -95,7 +95,7 @@ def refusal(
 ) -> LLMError:
     """Return the error for an answer with HTTP ``status`` (None if the error arrived inside the stream).
 
-    ``server`` is the server's name or address, ``key_name`` the environment variable that holds the key.
+    ``server`` is the server's name or address, ``key_name`` the variable or the file that holds the key.
     """
     words = words_of(body)
     code = "" if status is None else f" (HTTP {status})"

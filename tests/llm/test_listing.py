@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from handiwork.llm.availability import KEYS
+from handiwork.llm.availability import KEYS, models
 from handiwork.llm.catalog.keys import KeysError, keep_key, keys_file, load_keys
 from handiwork.llm.catalog.listing import models_of
 from handiwork.llm.catalog.requests import CHECKS, LISTS, KeyState, check_key
@@ -204,6 +204,9 @@ def test_a_key_is_kept_for_the_user_alone(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("ANTHROPIC_API_KEY", "the environment's")
     load_keys()
     assert (os.environ["OPENAI_API_KEY"], os.environ["ANTHROPIC_API_KEY"]) == ("kept", "the environment's")
+    states = {name: state for name, _, state in models()}
+    assert states["openai:NAME"] == f"key in {keys_file()}"
+    assert states["anthropic:NAME"] == "key in ANTHROPIC_API_KEY"
     keep_key("OPENAI_API_KEY", None)
     assert json.loads(keys_file().read_text()) == {"ANTHROPIC_API_KEY": "kept too"}
     keys_file().chmod(0o644)

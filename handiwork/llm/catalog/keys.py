@@ -44,6 +44,12 @@ def kept_key(name: str) -> str | None:
     return _read().get(name)
 
 
+def place_of(variable: str) -> str:
+    """Return the file if the user keeps the variable's key there, else the variable itself. Raises KeysError."""
+    kept = kept_key(variable)
+    return str(keys_file()) if kept is not None and kept == os.environ.get(variable) else variable
+
+
 def keep_key(name: str, key: str | None) -> None:
     """Keep a key under a name, or forget it if it is None. Raises KeysError."""
     file = keys_file()

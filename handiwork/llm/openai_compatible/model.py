@@ -82,7 +82,7 @@ class ChatLLM:
     After a failed attempt the deltas restart from the beginning of the answer. If ``capabilities`` have no window, the
     server is asked once, before the first call. ``free`` means that the model is local and costs nothing. ``extra`` are
     fields added to every request's body, ``cuts_repetition`` ends an answer that repeats itself without end, and
-    ``key_name`` is the variable that holds the key.
+    ``key_name`` is the variable or the file that holds the key.
     """
 
     def __init__(

@@ -30,6 +30,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from handiwork.llm.bounded_client import LAST_BYTE, BoundedClient, LastByte, cause_of
+from handiwork.llm.catalog.keys import place_of
 from handiwork.llm.errors import (
     AnswerTooLargeError,
     AuthenticationError,
@@ -92,15 +93,15 @@ def provider_model(
         if "environment variable" in words:
             raise AuthenticationError(f"{name} needs a key or address: {words}") from error
         raise LLMError(f"cannot use {name}: {words}") from error
+    key_name = place_of("HANDIWORK_API_KEY" if base_url else _key_name(name))
     if not _is_openai(model):
-        key_name = "HANDIWORK_API_KEY" if base_url else _key_name(name)
         return ProviderLLM(name, build, key_name, blobs=blobs, patience=patience)
     address = ServerAddress(str(model.client.base_url), model.client.api_key)
 
     async def endpoint() -> ServerAddress:
         return address
 
-    return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=_key_name(name))
+    return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=key_name)
 
 
 def _key_name(name: str) -> str:
@@ -160,7 +161,7 @@ def _with_base_url(name: str, base_url: str, api_key: str | None, client: httpx2
 class ProviderLLM:
     """A model accessed through pydantic-ai; after a failed attempt the deltas restart from the beginning.
 
-    ``key_name`` is the variable that holds the key.
+    ``key_name`` is the variable or the file that holds the key.
     """
 
     def __init__(
