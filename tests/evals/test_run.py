@@ -171,6 +171,19 @@ async def test_going_on_runs_what_is_missing_and_nothing_else(tmp_path: Path) ->
     assert len(after) == 6
 
 
+async def test_a_run_that_failures_have_stopped_goes_on_with_what_it_has_not_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handiwork.evals.running.rollout.ATTEMPTS", 1)
+    monkeypatch.setattr("handiwork.evals.running.run.FAILURES", 1)
+    out = tmp_path / "out"
+    work = await planned(sums(tmp_path / "data", "dies", "a"), script(tmp_path / "script"))
+    with pytest.raises(RunStoppedError, match="failed for no fault of the agent"):
+        await finished(out, work, workers=1)
+    found = by_id((await finished(out, await plan.resume(out, no_status), workers=1)).values())
+    assert [(name, one.score, one.attempts) for name, one in found.items()] == [("dies", None, 2), ("a", 1.0, 1)]
+
+
 async def test_a_cap_of_cost_stops_the_run_and_a_higher_one_goes_on(tmp_path: Path) -> None:
     model = script(tmp_path / "script", bash("cat sum.txt", cost=0.4), {**finish("4"), "cost": 0.4})
     work, out = await planned(sums(tmp_path / "data", *"abc"), model), tmp_path / "out"

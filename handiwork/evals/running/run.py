@@ -7,7 +7,7 @@ import os
 import shutil
 from asyncio import TaskGroup
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,14 +127,14 @@ class Run:
     @property
     def remaining(self) -> int:
         """The number of rollouts without a measured result."""
-        return sum(1 for _ in self._keys())
+        return len(self._keys())
 
-    def _keys(self) -> Iterator[tuple[str, int]]:
-        for trial in range(1, self._manifest.trials + 1):
-            for one in self._manifest.instances:
-                result = self.results.by_key.get((one, trial))
-                if result is None or result.outcome in RETRIED_ON_RESUME:
-                    yield one, trial
+    def _keys(self) -> list[tuple[str, int]]:
+        """Return the rollouts without a measured result, those that have failed before last: they may fail again."""
+        known = self.results.by_key
+        keys = ((one, trial) for trial in range(1, self._manifest.trials + 1) for one in self._manifest.instances)
+        missing = [key for key in keys if key not in known or known[key].outcome in RETRIED_ON_RESUME]
+        return sorted(missing, key=known.__contains__)
 
     async def _work(self, jobs: deque[tuple[str, int]], execute: Execute) -> None:
         while jobs and not self._why:
