@@ -53,6 +53,11 @@ async def test_the_users_other_files_are_not_there(sandbox: Sandbox, machine: Pa
     assert await output(sandbox, "ls -A ~") == ""
 
 
+async def test_programs_can_look_up_the_sandboxs_own_name(sandbox: Sandbox) -> None:
+    code = "import socket; print(socket.gethostbyname(socket.gethostname()))"
+    assert await output(sandbox, f"{PYTHON} -c '{code}'") == "127.0.0.1"
+
+
 async def test_the_hosts_environment_is_not_there(sandbox: Sandbox) -> None:
     everything = await output(sandbox, "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'; env")
     assert "sk-host-secret" not in everything

@@ -30,7 +30,7 @@ _FILES = {
     "passwd": f"root:x:0:0::/:/usr/sbin/nologin\nagent:x:{UID}:{UID}::{HOME}:/bin/bash\n"
     "nobody:x:65534:65534::/:/usr/sbin/nologin\n",
     "group": f"root:x:0:\nagent:x:{UID}:\nnogroup:x:65534:\n",
-    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     "hostname": "sandbox\n",
 }
 
