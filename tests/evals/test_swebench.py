@@ -242,6 +242,9 @@ def test_patches_that_hang_or_do_not_apply_are_not_resolved(tmp_path: Path) -> N
     assert (hanging.resolved, hanging.why) == (False, "the tests took more than 5 s")
     foreign = graded(instance, instance.row["patch"].replace("with open(filename)", "with open(name)"))
     assert (foreign.resolved, foreign.why) == (False, "the patch does not apply")
+    # A full disk has the same effect, so that both ask whether the reference solution is still resolved.
+    assert hanging.doubtful
+    assert foreign.doubtful
 
 
 @pytest.mark.slow

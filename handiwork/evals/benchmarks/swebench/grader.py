@@ -54,21 +54,20 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
             await write_file(sandbox, "/tmp/model.patch", patch.encode())
             applied = await _run_git(sandbox, _APPLY)
             if applied.exit_code:
-                return Grade(resolved=False, version=PACKAGE, why="the patch does not apply", log=applied.output)
+                return _without_tests("the patch does not apply", applied)
         await write_file(sandbox, "/tmp/test.patch", row["test_patch"].encode())
         put_back = await _run_git(sandbox, _put_back(row["test_patch"]))
         if put_back.exit_code:
-            return Grade(
-                resolved=False,
-                version=PACKAGE,
-                why="the tests cannot be put in place",
-                doubtful=True,
-                log=put_back.output,
-            )
+            return _without_tests("the tests cannot be put in place", put_back)
         tests = await run_script(sandbox, f"{subject.recipe.test_command}\n", seconds)
     if how := tests.cut_short(seconds):
-        return Grade(resolved=False, version=PACKAGE, why=f"the tests {how}", doubtful=True, log=tests.output)
+        return _without_tests(f"the tests {how}", tests)
     return await asyncio.to_thread(_official_grade, row, subject.recipe.parser, tests)
+
+
+def _without_tests(why: str, script: ScriptOutput) -> Grade:
+    """Return the grade of a patch whose tests did not come to their end, perhaps because the machine failed."""
+    return Grade(resolved=False, version=PACKAGE, why=why, doubtful=True, log=script.output)
 
 
 async def _run_git(sandbox: Sandbox, script: str) -> ScriptOutput:
