@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.evals.benchmark import Instance
 from handiwork.evals.benchmarks.swebench.localisation import Localisation, NoSearchAgent, changed_files, paths_in
 from handiwork.evals.registry import find
 from handiwork.evals.reporting.compare import compare
@@ -44,6 +45,12 @@ def test_an_instance_whose_repository_is_missing_says_so() -> None:
     assert LOCALISATION.skipped(missing) == missing.row["recipe"]["note"]
     without_recipe = replace(missing, row={**missing.row, "recipe": {}})
     assert LOCALISATION.skipped(without_recipe) == "the data folder has no repository django/django"
+
+
+def test_an_instance_whose_base_commit_the_repository_lacks_says_so() -> None:
+    known = next(one for one in instances(LOCALISATION) if one.id == FLASK)
+    other = Instance("pallets__flask-1", {**known.row, "base_commit": "0" * 40})
+    assert "has neither of refs/heads/pallets__flask-1" in LOCALISATION.skipped(other)
 
 
 def test_the_paths_of_an_answer_are_relative_whatever_their_form() -> None:

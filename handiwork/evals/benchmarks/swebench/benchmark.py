@@ -87,15 +87,8 @@ class SWEBench(Benchmark):
 
     def skipped(self, instance: Instance) -> str:
         """Return why the instance's environment cannot be built on this machine."""
-        if instance.row["source"] is None:
-            return instance.row["recipe"].get("note") or f"the data folder has no repository {instance.row['repo']}"
-        if problem := recipes.obstacle(instance.row["recipe"]):
-            return problem
-        try:
-            subject_of(instance)
-        except DataError as error:
-            return str(error)
-        return ""
+        obstacle = recipes.obstacle(instance.row["recipe"]) if instance.row["source"] else ""
+        return obstacle or why_no_base(instance)
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
         """Write the repository of the base commit, installed. Raises DataError, UnfitError, SandboxError."""
@@ -169,9 +162,24 @@ class SWEBench(Benchmark):
 
 def subject_of(instance: Instance) -> Subject:
     """Return the repository and the recipe of an instance that is not ``skipped``. Raises DataError."""
+    return Subject(*base_of(instance), recipes.read(instance.row["recipe"]))
+
+
+def base_of(instance: Instance) -> tuple[Path, str]:
+    """Return the repository of an instance, and the tree of its base commit. Raises DataError if it lacks that."""
     source = Path(instance.row["source"])
-    tree = repositories.tree_of(source, (f"refs/heads/{instance.id}", instance.row["base_commit"]))
-    return Subject(source, tree, recipes.read(instance.row["recipe"]))
+    return source, repositories.tree_of(source, (f"refs/heads/{instance.id}", instance.row["base_commit"]))
+
+
+def why_no_base(instance: Instance) -> str:
+    """Return why the data folder has no base commit of an instance, "" if it has it."""
+    if instance.row["source"] is None:
+        return instance.row["recipe"].get("note") or f"the data folder has no repository {instance.row['repo']}"
+    try:
+        base_of(instance)
+    except DataError as error:
+        return str(error)
+    return ""
 
 
 def _of_version(row: Mapping[str, Any], versions: Mapping[Any, Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
 from handiwork.evals.benchmarks.swebench import repositories
-from handiwork.evals.benchmarks.swebench.benchmark import SWEBench
+from handiwork.evals.benchmarks.swebench.benchmark import SWEBench, base_of, why_no_base
 from handiwork.evals.scoring.answers import finish_with, tagged
 from handiwork.events.base import Action
 from handiwork.events.record import Limits
@@ -77,16 +77,12 @@ class Localisation(Benchmark):
         return [instance for instance in chain.from_iterable(turns) if instance is not None]
 
     def skipped(self, instance: Instance) -> str:
-        """Return why the repository is missing, "" if it is in the data folder."""
-        if instance.row["source"] is not None:
-            return ""
-        return instance.row["recipe"].get("note") or f"the data folder has no repository {instance.row['repo']}"
+        """Return why the repository or its base commit is missing, "" if both are in the data folder."""
+        return why_no_base(instance)
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
         """Write the repository of the base commit. Raises DataError."""
-        source = Path(instance.row["source"])
-        tree = repositories.tree_of(source, (f"refs/heads/{instance.id}", instance.row["base_commit"]))
-        repositories.check_out(source, tree, workspace)
+        repositories.check_out(*base_of(instance), workspace)
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
         """Check that the sandbox hides the data. Raises UnfitError."""
