@@ -8,13 +8,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from handiwork.evals import registry
-from handiwork.evals.benchmark import DataError, Instance
+from handiwork.evals.benchmark import DataError, Instance, UnfitError
 from handiwork.evals.benchmarks.biocoder import runner
 from handiwork.evals.benchmarks.biocoder.benchmark import FILE, BioCoder, cases_of, difference
 from handiwork.evals.benchmarks.biocoder.programs import draw, program
@@ -23,6 +24,7 @@ from handiwork.evals.running.arms import EMPTY, ORACLE
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import Result
+from tests.evals.rollouts import rollout
 from tests.evals.runs import finished, no_status
 
 BIOCODER = BioCoder()
@@ -170,6 +172,16 @@ async def test_a_function_that_ends_the_runner_forges_its_output_or_looks_for_th
         "    return subprocess.run(['grep', '-rl', 'foun[d] /', '..', '/tmp'], capture_output=True).stdout\n"
     )
     assert "it prints \"b''\"" in await difference(instance, looking)
+
+
+@pytest.mark.slow
+async def test_an_original_that_fails_in_a_late_case_is_unfit_before_an_agent_begins(tmp_path: Path) -> None:
+    (instance,) = loaded(tmp_path, PYTHON)
+    last = cases_of(instance, 1000)[-1]["SLOT0"]
+    failing = f"{PYTHON['goldenCode']}if os.environ['SLOT0'] == '{last}': raise ValueError('a late case')\n"
+    late = replace(instance, row={**instance.row, "goldenCode": failing})
+    with pytest.raises(UnfitError, match="ValueError: a late case"):
+        await BIOCODER.set_up(late, rollout(late).sandbox)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ upstream's own program runs 10 cases, because it ignores the field in which the 
 It differs from upstream in this. Equal cases run once, so that a context with few values takes little time. The cases
 are drawn from the instance's id, so every run has the same. The two functions run in sandboxes of their own, so neither
 sees the other's. The 30 s are CPU time, the same on a busy machine. Slots of the type bool have the value they name in
-Python; upstream's are always true. The original of an instance must run here and print the same twice, or else the
-instance is unfit: contexts import packages such as numpy, pysam and scikit-learn, which this machine's Python must
-have, and Java's contexts need upstream's jars, as files of the data folder's ``jars``.
+Python; upstream's are always true. The original of an instance must run here in every case and print the same
+twice, or else the instance is unfit; this is tried once and kept in the cache. Contexts import packages such as numpy,
+pysam and scikit-learn, which this machine's Python must have, and Java's contexts need upstream's jars, as files of the
+data folder's ``jars``.
 
 The agent reads upstream's summary of the function and the code of the context that comes before it; upstream's later
 variant for agents has the whole repository, which is not part of the data.
@@ -18,6 +19,7 @@ variant for agents has the whole repository, which is not part of the data.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import shlex
@@ -36,6 +38,7 @@ from handiwork.evals.scoring.answers import read_answer
 from handiwork.evals.scoring.execution import GRACE, PATIENCE, new_sandbox, run_script, write_file
 from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
+from handiwork.paths import cache_dir
 from handiwork.sandbox.base import Sandbox
 
 FILE = "biocoder_public.jsonl"
@@ -88,7 +91,7 @@ class BioCoder(Benchmark):
     licence = "CC BY 4.0; functions under their repositories' licences"
     citation = "Tang et al. 2024, BioCoder: A Benchmark for Bioinformatics Code Generation, arXiv:2308.16458"
     metric = "pass@1"
-    scoring_seconds = 2.0 * CASES * SECONDS
+    scoring_seconds = 3.0 * CASES * SECONDS  # the check of the original, the original and the function
     splits: ClassVar[tuple[str, ...]] = tuple(_LANGUAGES)
 
     def files(self, split: str) -> Mapping[str, str]:
@@ -118,13 +121,25 @@ class BioCoder(Benchmark):
         (workspace / _language(instance).context).write_text(f"{before.rstrip()}\n")
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
-        """Check that the original runs here and prints the same twice. Raises UnfitError, DataError, SandboxError."""
-        (case,) = cases_of(instance, 1)
-        first, *others = await run(instance, instance.row["goldenCode"], [case, case])
-        if first.failed:
-            raise UnfitError(f"the original function does not run here: {first.errors.strip() or first.output}")
-        if [(one.exit_code, one.digest) for one in others] != [(first.exit_code, first.digest)]:
+        """Check that the original runs here in every case, and prints the same twice in the first ones.
+
+        The scorer may see only the first cases of a wrong function: an original that fails in a later one would leave
+        right functions without a score, and wrong ones with 0. Raises UnfitError, DataError, SandboxError.
+        """
+        row, cases = instance.row, cases_of(instance, CASES)
+        checked = json.dumps([row["contextCode"], row["goldenCode"], row["jars"], cases])
+        mark = cache_dir() / "biocoder" / hashlib.sha256(checked.encode()).hexdigest()[:20]
+        if mark.exists():
+            return
+        again = cases[:FIRST]
+        printed = await run(instance, row["goldenCode"], [*cases, *again])
+        if (last := printed[-1]).failed:
+            raise UnfitError(f"the original function does not run here: {last.errors.strip() or last.output}")
+        digests = [one.digest for one in printed]
+        if digests[: len(again)] != digests[len(cases) :]:
             raise UnfitError("the original function prints something else each time")
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
 
     def instruction(self, instance: Instance) -> str:
         """Return upstream's summary of the function, and the file to write it to."""
