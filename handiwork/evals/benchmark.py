@@ -183,7 +183,7 @@ class Benchmark(ABC):
         return False
 
     async def rehearse(self, instance: Instance, sandbox: Sandbox) -> None:  # noqa: B027 - few need it
-        """Try in a second, empty sandbox of the same kind whether the instance can be solved in it.
+        """Try in a second sandbox of the same kind, with its own workspace, whether the instance can be solved in it.
 
         Called before ``set_up``. Raises UnfitError, SandboxError.
         """

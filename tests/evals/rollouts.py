@@ -116,7 +116,8 @@ async def prepared(
     """The sandbox that an agent gets for an instance, running, made in the folder ``place``; of an image if named."""
     kind, writable_root = "bubblewrap" if image is None else "docker", benchmark.writable_root
     if benchmark.has_rehearsal(instance):
-        async with new_sandbox(kind, image=image, writable_root=writable_root) as (second, _):
+        async with new_sandbox(kind, image=image, writable_root=writable_root) as (second, workspace):
+            benchmark.prepare(instance, workspace)
             await second.start()
             await benchmark.rehearse(instance, second)
     session, workspace = place / "session", place / "workspace"

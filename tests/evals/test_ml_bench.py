@@ -157,6 +157,15 @@ async def test_the_arms_score_1_and_0_and_tasks_whose_reference_does_not_run_are
 
 
 @pytest.mark.slow
+async def test_a_repository_may_have_more_than_100_mb(tmp_path: Path) -> None:
+    data = written(tmp_path, ROW)
+    with (data / "repos/tiny/weights.bin").open("wb") as file:
+        file.truncate(100_000_001)
+    (one,) = (await ran(tmp_path, data, ORACLE)).values()
+    assert (one.outcome, one.score) == ("submitted", 1.0), (one.why, one.details)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "score", "why"),
     [

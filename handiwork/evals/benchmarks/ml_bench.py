@@ -22,22 +22,18 @@ tell which are in it.
 from __future__ import annotations
 
 import ast
-import asyncio
-import io
 import shlex
 import shutil
-import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
 from handiwork.evals.scoring import jsonlines
 from handiwork.evals.scoring.answers import read_answer
-from handiwork.evals.scoring.execution import GRACE, LARGEST, ScriptOutput, command_in, run_script, write_file
+from handiwork.evals.scoring.execution import ScriptOutput, run_script, write_file
 from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
 from handiwork.sandbox.base import Sandbox
@@ -67,7 +63,6 @@ _CONDA = {
 
 _ARGUMENTS = TypeAdapter(dict[str, Any])
 _CODE = "temp.py"
-_PACKED = "/tmp/repository.tar"
 
 
 class MLBench(Benchmark):
@@ -114,13 +109,6 @@ class MLBench(Benchmark):
 
     async def rehearse(self, instance: Instance, sandbox: Sandbox) -> None:
         """Check that the reference answer runs in the sandbox. Raises UnfitError, SandboxError."""
-        packed = await asyncio.to_thread(_pack, Path(instance.row["repository"]))
-        if len(packed) > LARGEST:
-            raise UnfitError(f"the repository has more than {LARGEST:,} bytes")
-        await write_file(sandbox, _PACKED, packed)
-        unpacked = await command_in(sandbox, f"tar -xf {_PACKED} && rm {_PACKED}", GRACE)
-        if unpacked.exit_code:
-            raise SandboxError(f"the sandbox did not unpack the repository: {unpacked.content.strip()}")
         done = await execute(instance, instance.row["output"], sandbox)
         if not has_run(done):
             output = done.output[-1500:].strip()
@@ -198,16 +186,6 @@ async def execute(instance: Instance, answer: str, sandbox: Sandbox) -> ScriptOu
     )
     command = answer if script else f"python {_CODE}"
     return await run_script(sandbox, f"cd {shlex.quote(folder)} || exit 1\n{environment}{command}\n", seconds)
-
-
-def _pack(folder: Path) -> bytes:
-    """Return a folder without its history as a tar archive."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as tar:
-        for path in sorted(folder.iterdir()):
-            if path.name != ".git":
-                tar.add(path, path.name)
-    return content.getvalue()
 
 
 def _instance(row: Mapping[str, Any], data: Path) -> Instance:

@@ -355,7 +355,8 @@ async def _converse(
         used = opened.config
         async with new_sandbox(
             used.sandbox, image=used.image, writable_root=used.writable_root, allow_net=used.allow_net
-        ) as (second, _):
+        ) as (second, workspace):
+            await asyncio.to_thread(benchmark.prepare, instance, workspace)
             await second.start()
             await benchmark.rehearse(instance, second)
     await benchmark.set_up(instance, sandbox)
