@@ -47,7 +47,6 @@ FLAKY = {"sympy__sympy-13177"}
 RECORD: Mapping[str, Any] = {
     "instance_id": "owner__name-1",
     "python": "3.11",
-    "branch": "owner__name-1",
     "requirements": ["a==1", "b==2"],
     "install": [
         "uv venv -q -p 3.11 ../venv",
@@ -124,7 +123,6 @@ def test_rows_name_their_tests_in_either_form(tmp_path: Path) -> None:
         ({"python": "2.1"}, "there is no Python 2.1"),
         ({"before_test": ["ip link set lo up"]}, "a sandbox has no network"),
         ({"install": [*RECORD["install"], "pip download -d ../sd a==1"]}, "its installation downloads files"),
-        ({"branch": None, "note": "repository not available"}, "repository not available"),
     ],
 )
 def test_instances_that_cannot_be_built_say_why(tmp_path: Path, changed: Mapping[str, Any], reason: str) -> None:
@@ -134,6 +132,8 @@ def test_instances_that_cannot_be_built_say_why(tmp_path: Path, changed: Mapping
 def test_an_instance_without_a_recipe_says_so(tmp_path: Path) -> None:
     other = {**RECORD, "instance_id": "owner__name-2"}
     assert "kit.json has no recipe" in SWEBENCH.skipped(loaded(tmp_path, other))
+    noted = {"instance_id": "owner__name-1", "note": "repository not available"}
+    assert SWEBENCH.skipped(loaded(tmp_path, noted)) == "repository not available"
 
 
 def test_an_instance_without_a_recipe_takes_that_of_its_version_with_its_own_tests(tmp_path: Path) -> None:

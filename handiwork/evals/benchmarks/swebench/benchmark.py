@@ -189,7 +189,7 @@ def _of_version(row: Mapping[str, Any], versions: Mapping[Any, Mapping[str, Any]
 
 def _instance(row: Mapping[str, Any], record: Mapping[str, Any], data: Path) -> Instance:
     tests = {name: _names(row[name]) for name in ("FAIL_TO_PASS", "PASS_TO_PASS")}
-    source = repositories.source_of(data, row["repo"]) if record.get("branch") or not record else None
+    source = repositories.source_of(data, row["repo"])
     more = {"recipe": record, "source": source and str(source)}
     return Instance(row["instance_id"], {**row, **tests, **more}, row["repo"])
 
