@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handiwork.errors import SandboxError
 from handiwork.evals.scoring import execution
 from handiwork.evals.scoring.execution import new_sandbox, run_code, run_script
 from handiwork.evals.scoring.programs import run_program
@@ -43,6 +44,14 @@ async def test_only_a_script_that_ran_as_long_as_it_may_has_timed_out(
         done = await run_script(sandbox, script, seconds)
     assert (done.exit_code, done.timed_out) == (exit_code, "took" in cut_short)
     assert done.cut_short(seconds) == cut_short
+
+
+async def test_a_script_that_only_the_sandbox_ends_has_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "GRACE", -0.8)
+    async with new_sandbox("bubblewrap") as (sandbox, _):
+        await sandbox.start()
+        with pytest.raises(SandboxError, match="did not end at their time limit"):
+            await run_script(sandbox, "sleep 60", 1)
 
 
 async def test_both_ends_of_a_long_output_are_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,14 @@ import pytest
 from handiwork.errors import SandboxError
 from handiwork.evals import registry
 from handiwork.evals.benchmark import Instance, UnfitError
-from handiwork.evals.benchmarks.swebench import environments, grader, installations, recipes, repositories
+from handiwork.evals.benchmarks.swebench import (
+    benchmark,
+    environments,
+    grader,
+    installations,
+    recipes,
+    repositories,
+)
 from handiwork.evals.benchmarks.swebench.benchmark import SWEBench, subject_of
 from handiwork.evals.running import plan
 from handiwork.evals.running.conditions import Conditions
@@ -257,6 +264,19 @@ async def test_a_later_copy_of_the_repository_in_the_sandbox_makes_an_instance_u
         installations.put(subject_of(instance), workspace)
         await sandbox.start()
         with pytest.raises(UnfitError, match=r"another version of the repository.*Flask-3\.0\.0"):
+            await SWEBENCH.set_up(instance, sandbox)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+async def test_a_search_for_later_copies_that_is_cut_short_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "SEARCH_SECONDS", 0.01)
+    instance = real(FLASK)
+    await installations.install(subject_of(instance))
+    async with new_sandbox("bubblewrap", read_only=SWEBENCH.mounts(instance)) as (sandbox, workspace):
+        installations.put(subject_of(instance), workspace)
+        await sandbox.start()
+        with pytest.raises(SandboxError, match="cannot be listed"):
             await SWEBENCH.set_up(instance, sandbox)
 
 

@@ -111,8 +111,8 @@ class SWEBench(Benchmark):
         if python.exit_code:
             raise UnfitError(f"the environment's Python does not run in this sandbox: {python.content.strip()}")
         copies = await command_in(sandbox, _find_copies(instance.row["repo"]), SEARCH_SECONDS)
-        if copies.exit_code is None:
-            raise SandboxError(f"the packages of the sandbox cannot be listed: {copies.content.strip()}")
+        if copies.status == "timeout":
+            raise SandboxError(f"the packages of the sandbox cannot be listed in {SEARCH_SECONDS:g} s")
         if copy := copies.content.strip():
             raise UnfitError(
                 f"the sandbox shows another version of the repository, perhaps repaired: {copy}. It is on the PATH of "
