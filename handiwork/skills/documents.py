@@ -36,15 +36,34 @@ def pdf(path: str) -> Iterator[str]:
 def docx(path: str) -> Iterator[str]:
     """Yield paragraphs and tables in their order; a heading has as many # as its level."""
     import docx as library
-    from docx.table import Table
+    from docx.text.paragraph import Paragraph
 
-    for block in library.Document(path).iter_inner_content():
-        if isinstance(block, Table):
-            yield from _rows(block)
-        elif block.text.strip():
-            style = block.style.name if block.style is not None else ""
-            level = style.removeprefix("Heading ") if style.startswith("Heading ") else ""
-            yield f"{'#' * int(level)} {block.text}" if level.isdigit() else block.text
+    document = library.Document(path)
+    # The library's own lists leave out content controls, insertions that nobody has accepted yet, and fields.
+    outermost = "not(ancestor::w:tbl or ancestor::w:txbxContent)"
+    for element in document.element.body.xpath(f".//w:p[{outermost}] | .//w:tbl[{outermost}]"):
+        if element.tag.endswith("}tbl"):
+            yield from _table(element)
+        elif (text := _words(element)).strip():
+            style = Paragraph(element, document).style
+            name = style.name if style is not None else ""
+            level = name.removeprefix("Heading ") if name.startswith("Heading ") else ""
+            yield f"{'#' * int(level)} {text}" if level.isdigit() else text
+
+
+def _table(table: Any) -> Iterator[str]:
+    for row in table.xpath("./w:tr | ./w:sdt/w:sdtContent/w:tr"):
+        cells: list[str] = []
+        for cell in row.xpath("./w:tc | ./w:sdt/w:sdtContent/w:tc"):
+            words = " ".join(filter(None, map(_words, cell.xpath(".//w:p"))))
+            cells += [words.replace("\n", " "), *[""] * (cell.grid_span - 1)]
+        yield " | ".join(cells)
+
+
+def _words(paragraph: Any) -> str:
+    """Return a paragraph's text, with the insertions and without the deletions of its tracked changes."""
+    runs = paragraph.xpath(".//w:r[not(ancestor::w:del or ancestor::w:moveFrom or ancestor::w:txbxContent)]")
+    return "".join(run.text for run in runs)
 
 
 def latex(path: str) -> Iterator[str]:

@@ -68,6 +68,30 @@ document.save(path)
     assert capsys.readouterr().out == f"[{folder}/a.docx]\n# Title\nCaf\u00e9 text\nleft | right\nThe end\n"
 
 
+def test_a_word_document_with_tracked_changes_content_controls_and_merged_cells(folder: Path, capsys: Capture) -> None:
+    code = """
+import docx
+from docx.oxml import parse_xml
+document = docx.Document()
+body, w = document.element.body, 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+body.insert(0, parse_xml(f'<w:p {w}><w:r><w:t xml:space="preserve">It costs </w:t></w:r>'
+    '<w:del><w:r><w:delText>10</w:delText></w:r></w:del><w:ins><w:r><w:t>20</w:t></w:r></w:ins></w:p>'))
+body.insert(1, parse_xml(f'<w:sdt {w}><w:sdtContent><w:p><w:sdt><w:sdtContent><w:r><w:t>Ann Lee</w:t></w:r>'
+    '</w:sdtContent></w:sdt></w:p></w:sdtContent></w:sdt>'))
+table = document.add_table(2, 3)
+table.cell(0, 0).merge(table.cell(0, 1)).text = "wide"
+table.cell(0, 2).merge(table.cell(1, 2)).text = "high"
+table.cell(1, 0)._tc.addprevious(parse_xml(
+    f'<w:sdt {w}><w:sdtContent><w:tc><w:p><w:r><w:t>left</w:t></w:r></w:p></w:tc></w:sdtContent></w:sdt>'))
+table.cell(1, 0)._tc.getparent().remove(table._tbl.tr_lst[1].tc_lst[0])
+document.save(path)
+"""
+    write(code, folder / "a.docx")
+    parse_docx("a.docx")
+    expected = f"[{folder}/a.docx]\nIt costs 20\nAnn Lee\nwide |  | high\nleft |  | \n"
+    assert capsys.readouterr().out == expected
+
+
 def test_slides_with_tables_and_notes(folder: Path, capsys: Capture) -> None:
     code = """
 import pptx
