@@ -86,18 +86,29 @@ def pptx(path: str) -> Iterator[str]:
 
 
 def xlsx(path: str) -> Iterator[str]:
-    """Yield a heading and the rows of every sheet, cells parted by tabs; a formula is its last value."""
+    """Yield a heading and the rows of every sheet, cells parted by tabs.
+
+    A formula is its last value, or the formula itself if the program that wrote it calculates none.
+    """
     import openpyxl
 
-    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    for sheet in book.worksheets:
-        yield f"== Sheet {sheet.title} =="
-        sheet.reset_dimensions()  # some programs write too small ones, and cells outside of them would be left out
-        for number, row in enumerate(sheet.iter_rows(values_only=True)):
+    values, formulas = (openpyxl.load_workbook(path, read_only=True, data_only=only) for only in (True, False))
+    for sheets in zip(values.worksheets, formulas.worksheets, strict=True):
+        yield f"== Sheet {sheets[0].title} =="
+        for sheet in sheets:
+            sheet.reset_dimensions()  # some programs write too small ones, and cells outside of them would be left out
+        rows = zip(*(sheet.iter_rows(values_only=True) for sheet in sheets), strict=True)
+        for number, (calculated, written) in enumerate(rows):
             if number == _MAX_ROWS:
                 yield f"[only the first {_MAX_ROWS} rows: read the others with a library]"
                 break
-            yield "\t".join("" if cell is None else str(cell) for cell in row)
+            yield "\t".join(map(_cell, calculated, written))
+
+
+def _cell(value: Any, written: Any) -> str:
+    """Return a cell's text on one line; a formula that spans cells is an object with its text."""
+    shown = getattr(written, "text", written) if value is None else value
+    return "" if shown is None else str(shown).replace("\t", " ").replace("\n", " ")
 
 
 def _shapes(shapes: Any) -> Iterator[str]:

@@ -144,6 +144,19 @@ with zipfile.ZipFile(path + ".right") as right, zipfile.ZipFile(path, "w") as wr
     assert capsys.readouterr().out.endswith("\n0\tx\n1\tx\n2\tx\n")
 
 
+def test_a_formula_without_a_value_and_a_cell_with_lines(folder: Path, capsys: Capture) -> None:
+    code = """
+import openpyxl
+book = openpyxl.Workbook()
+book.active.append(["two\\nlines", 2])
+book.active.append([None, "=SUM(B1:B1)"])
+book.save(path)
+"""
+    write(code, folder / "a.xlsx")
+    parse_xlsx("a.xlsx")
+    assert capsys.readouterr().out.endswith("\ntwo lines\t2\n\t=SUM(B1:B1)\n")
+
+
 def test_latex_without_commands(folder: Path, capsys: Capture) -> None:
     (folder / "a.tex").write_text("\\section{One}\nSome \\emph{words}, $x^2$. % a remark\n")
     parse_latex("a.tex")
