@@ -29,7 +29,7 @@ def edit_file(file_name: str, start: int, end: int, content: str) -> None:
     new = _as_lines(content, _line_end(replaced) or _line_end(lines) or b"\n")
     if new and not replaced[-1].endswith(b"\n"):
         new = _without_end(new)
-    _write(path, data, _marked(data, [*lines[: start - 1], new, *lines[end:]]), start)
+    _write(path, data, _marked(data, [*lines[: start - 1], new, *lines[end:]]), start, new)
 
 
 def edit_file_by_replace(file_name: str, to_replace: str, new_content: str) -> None:
@@ -58,7 +58,7 @@ def edit_file_by_replace(file_name: str, to_replace: str, new_content: str) -> N
         raise SkillError(_not_unique(path, data, places))
     position = places[0]
     changed = data[:position] + new + data[position + len(old) :]
-    _write(path, data, changed, data.count(b"\n", 0, position) + 1)
+    _write(path, data, changed, data.count(b"\n", 0, position) + 1, new)
 
 
 def insert_content_at_line(file_name: str, line_number: int, content: str) -> None:
@@ -76,7 +76,8 @@ def insert_content_at_line(file_name: str, line_number: int, content: str) -> No
         _append(path, data, lines, content)
         return
     new = _as_lines(content, _line_end(lines) or b"\n")
-    _write(path, data, _marked(data, [*lines[: line_number - 1], new, *lines[line_number - 1 :]]), line_number)
+    after = _marked(data, [*lines[: line_number - 1], new, *lines[line_number - 1 :]])
+    _write(path, data, after, line_number, new)
 
 
 def append_file(file_name: str, content: str) -> None:
@@ -109,16 +110,28 @@ def _append(path: str, data: bytes, lines: list[bytes], content: str) -> None:
     new = _as_lines(content, end)
     if lines and not lines[-1].endswith(b"\n"):
         new = end + _without_end(new) if new else b""
-    _write(path, data, data + new, len(lines) + 1)
+    _write(path, data, data + new, len(lines) + 1, new)
 
 
-def _write(path: str, before: bytes, after: bytes, line: int) -> None:
+def _write(path: str, before: bytes, after: bytes, line: int, new: bytes) -> None:
     if before == after:
         raise SkillError(f"{path} has this text already: there is nothing to edit.")
+    if not (new.isascii() or _is_utf8(before) or _is_utf8(after)):
+        raise SkillError(
+            f"{path} is not UTF-8, and the new text is not ASCII: edit it by a script in its own encoding."
+        )
     remarks = guarded_write(path, before, after)
     show_change(path, lines_of(after), line)
     for remark in remarks:
         print(f"The syntax check does not understand this; look whether it is right: {remark}")
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _as_lines(content: str, end: bytes) -> bytes:
