@@ -9,8 +9,10 @@ It runs in the bundle's Python, which has the libraries; every line is printed a
 # pyright: reportMissingModuleSource=false
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -70,8 +72,20 @@ def latex(path: str) -> Iterator[str]:
     """Yield the text without commands."""
     from pylatexenc.latex2text import LatexNodes2Text
 
-    with open(path, encoding="utf-8", errors="backslashreplace") as file:
+    with open(path, "rb") as file:
+        encoding = _encoding(file.read())
+    with open(path, encoding=encoding) as file:
         yield LatexNodes2Text(math_mode="verbatim").latex_to_text(file.read())
+
+
+def _encoding(source: bytes) -> str:
+    """Return the encoding of a LaTeX source; one that is not UTF-8 may name it."""
+    named = re.search(rb"\\usepackage\s*\[([\w-]+)\]\s*\{inputenc\}", source)
+    for encoding in ("utf-8", *([named[1].decode()] if named else []), "cp1252"):
+        with contextlib.suppress(UnicodeDecodeError, LookupError):
+            source.decode(encoding)
+            return encoding
+    return "latin-1"
 
 
 def pptx(path: str) -> Iterator[str]:

@@ -166,6 +166,20 @@ def test_latex_without_commands(folder: Path, capsys: Capture) -> None:
     assert "remark" not in text
 
 
+@pytest.mark.parametrize(
+    ("named", "encoding", "text"),
+    [
+        ("latin1", "latin1", "Z\u00fcrich"),
+        ("latin2", "latin2", "\u0141\u00f3d\u017a"),
+        ("ansinew", "cp1252", "5 \u20ac"),
+    ],
+)
+def test_latex_in_another_encoding(folder: Path, capsys: Capture, named: str, encoding: str, text: str) -> None:
+    (folder / "a.tex").write_bytes(f"\\usepackage[{named}]{{inputenc}}\n{text}".encode(encoding))
+    parse_latex("a.tex")
+    assert capsys.readouterr().out.endswith(f"\n{text}\n")
+
+
 @pytest.mark.parametrize("read", [parse_pdf, parse_docx, parse_pptx, parse_xlsx])
 def test_what_is_no_such_document_is_said_in_a_line(folder: Path, read: object) -> None:
     (folder / "a").write_bytes(b"plain text\n" * 50)
