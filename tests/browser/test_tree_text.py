@@ -41,6 +41,14 @@ def test_words_that_the_name_has_already_are_not_repeated():
     )
 
 
+def test_a_text_that_is_a_part_of_the_pages_or_a_containers_name_stays():
+    seats = PageNode(
+        "region", "Room 12", "1", children=[PageNode("StaticText", "2"), PageNode("StaticText", "Room 12")]
+    )
+    page = PageNode("RootWebArea", "Cart: 3 items", children=[PageNode("StaticText", "3"), seats])
+    assert text(page) == "RootWebArea 'Cart: 3 items'\n\tStaticText '3'\n\t[1] region 'Room 12'\n\t\tStaticText '2'"
+
+
 def test_long_names_are_cut_and_long_text_is_not():
     assert len(text(PageNode("link", "x" * 1000, "1"))) < 250
     assert "x" * 1000 in text(PageNode("StaticText", "x" * 1000))

@@ -12,6 +12,12 @@ _FOLDED = {
     *("SvgRoot", "graphics-symbol", "LayoutTable", "LayoutTableRow", "LayoutTableCell"),
 }
 """Roles of mere wrappers: without a name they are left out."""
+_CONTAINERS = {
+    *("RootWebArea", "alert", "alertdialog", "application", "article", "banner", "complementary", "contentinfo"),
+    *("dialog", "document", "feed", "figure", "form", "group", "list", "log", "main", "menu", "navigation", "note"),
+    *("radiogroup", "region", "search", "status", "table", "tabpanel", "timer", "toolbar"),
+}
+"""Roles whose name is not made of the texts in them: a text that is a part of it tells something else."""
 _PRESSABLE = {
     *("button", "checkbox", "combobox", "Date", "DateTime", "DisclosureTriangle", "InputTime", "link", "menuitem"),
     *("menuitemcheckbox", "menuitemradio", "option", "radio", "searchbox", "slider", "spinbutton", "switch", "tab"),
@@ -59,7 +65,11 @@ def text(root: PageNode) -> str:
 
 
 def _repeats(node: PageNode, parent: PageNode | None) -> bool:
-    return not node.name or (parent is not None and (node.name in parent.name or node.name in parent.value))
+    if not node.name or parent is None:
+        return not node.name
+    if parent.role in _CONTAINERS:
+        return node.name == parent.name and parent.role != "RootWebArea"
+    return node.name in parent.name or node.name in parent.value
 
 
 def _line(node: PageNode) -> str:
