@@ -52,6 +52,7 @@ def test_a_text_that_is_a_part_of_the_pages_or_a_containers_name_stays():
 def test_long_names_are_cut_and_long_text_is_not():
     assert len(text(PageNode("link", "x" * 1000, "1"))) < 250
     assert "x" * 1000 in text(PageNode("StaticText", "x" * 1000))
+    assert "x" * 1000 in text(PageNode("cell", "x" * 1000, children=[PageNode("StaticText", "x" * 1000)]))
 
 
 def test_states_are_said_in_words():

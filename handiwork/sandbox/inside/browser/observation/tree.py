@@ -67,9 +67,10 @@ def text(root: PageNode) -> str:
 def _repeats(node: PageNode, parent: PageNode | None) -> bool:
     if not node.name or parent is None:
         return not node.name
+    shown = parent.name[:_NAME_LIMIT]
     if parent.role in _CONTAINERS:
-        return node.name == parent.name and parent.role != "RootWebArea"
-    return node.name in parent.name or node.name in parent.value
+        return node.name == shown and parent.role != "RootWebArea"
+    return node.name in shown or node.name in parent.value
 
 
 def _line(node: PageNode) -> str:
