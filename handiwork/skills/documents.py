@@ -27,12 +27,30 @@ def pdf(path: str) -> Iterator[str]:
     """Yield a heading and the text of every page."""
     import pypdf
 
-    reader = pypdf.PdfReader(path)
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise ValueError("it is encrypted with a password")
-    for number, page in enumerate(reader.pages, 1):
-        yield f"== Page {number} =="
-        yield page.extract_text()
+    try:
+        reader = pypdf.PdfReader(path)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise ValueError("it is encrypted with a password")
+        for number, page in enumerate(reader.pages, 1):
+            yield f"== Page {number} =="
+            yield _page_text(page)
+    except pypdf.errors.DependencyError:
+        raise ValueError(
+            "it is encrypted with AES, which this skill cannot decrypt: read it in a cell with pypdf, after "
+            "%pip install pypdf cryptography"
+        ) from None
+
+
+def _page_text(page: Any) -> str:
+    """Return the page's text; a broken page does not keep the other ones from being read."""
+    from pypdf.errors import DependencyError
+
+    try:
+        return page.extract_text()
+    except DependencyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the library raises anything for a broken page
+        return f"[this page cannot be read: {str(error) or type(error).__name__}]"
 
 
 def docx(path: str) -> Iterator[str]:
@@ -172,7 +190,7 @@ def main() -> None:
         for text in KINDS[kind](path):
             sys.stdout.write(f"{text}\n")
     except Exception as error:  # noqa: BLE001 - the libraries raise anything for a broken file
-        sys.exit(f"{path} cannot be read as {kind}: {error or type(error).__name__}")
+        sys.exit(f"{path} cannot be read as {kind}: {str(error) or type(error).__name__}")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,23 @@ def test_a_pdf_page_by_page(folder: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out == expected
 
 
+def test_a_pdf_with_a_broken_page_is_read_without_it(folder: Path, capsys: Capture) -> None:
+    (folder / "a.pdf").write_bytes(pdf("One", "Two").replace(b"<< /Length", b"<< /Filter /Foo /Length", 1))
+    parse_pdf("a.pdf")
+    out = capsys.readouterr().out
+    assert "== Page 1 ==\n[this page cannot be read: " in out
+    assert out.endswith("== Page 2 ==\nTwo\n")
+
+
+def test_a_pdf_encrypted_with_aes_is_refused_with_a_way_to_read_it(folder: Path) -> None:
+    keys = " ".join(f"/{name} <{'00' * size}>" for name, size in (("O", 48), ("U", 48), ("OE", 32), ("UE", 32)))
+    crypt = "/CF << /StdCF << /CFM /AESV3 >> >> /StmF /StdCF /StrF /StdCF"
+    encryption = f"/Encrypt << /Filter /Standard /V 5 /R 6 /Length 256 /P -4 {keys} /Perms <{'00' * 16}> {crypt} >>"
+    (folder / "a.pdf").write_bytes(pdf("secret").replace(b"trailer << ", f"trailer << {encryption} ".encode()))
+    with pytest.raises(SkillError, match=r"with AES, .*: read it in a cell with pypdf"):
+        parse_pdf("a.pdf")
+
+
 def test_a_word_document_with_headings_and_tables(folder: Path, capsys: Capture) -> None:
     code = """
 import docx
