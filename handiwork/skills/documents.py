@@ -164,6 +164,8 @@ def image(path: str) -> bytes:
 
     with Image.open(path) as opened:
         picture = ImageOps.exif_transpose(opened)
+        if picture.mode.startswith(("I", "F")):
+            picture = _greys(picture.convert("F"))
         picture = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
     picture.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
     stream = io.BytesIO()
@@ -172,6 +174,16 @@ def image(path: str) -> bytes:
         stream = io.BytesIO()
         picture.convert("RGB").save(stream, "JPEG", quality=85)
     return stream.getvalue()
+
+
+def _greys(picture: Any) -> Any:
+    """Return a picture of numbers with its darkest one as black; all above 255 would be white."""
+    low, high = picture.getextrema()
+
+    def stretch(value: Any) -> Any:
+        return (value - low) * (255 / ((high - low) or 1))
+
+    return picture.point(stretch).convert("L")
 
 
 KINDS = {"pdf": pdf, "docx": docx, "latex": latex, "pptx": pptx, "xlsx": xlsx}

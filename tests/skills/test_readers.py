@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.sandbox.bundle import bundle_root, host_command
-from handiwork.skills import parse_docx, parse_latex, parse_pdf, parse_pptx, parse_xlsx
+from handiwork.skills import parse_docx, parse_image, parse_latex, parse_pdf, parse_pptx, parse_xlsx, tools
 from handiwork.skills.tools import SkillError
 
 Capture = pytest.CaptureFixture[str]
@@ -195,6 +195,25 @@ def test_latex_in_another_encoding(folder: Path, capsys: Capture, named: str, en
     (folder / "a.tex").write_bytes(f"\\usepackage[{named}]{{inputenc}}\n{text}".encode(encoding))
     parse_latex("a.tex")
     assert capsys.readouterr().out.endswith(f"\n{text}\n")
+
+
+def test_a_picture_of_16_bits_has_the_greys_of_one_of_8(folder: Path) -> None:
+    code = """
+from PIL import Image
+Image.frombytes("L", (3, 1), bytes([0, 128, 255])).save(path + "8.png")
+Image.frombytes("I;16", (3, 1), b"".join(n.to_bytes(2, "little") for n in (0, 32900, 65535))).save(path + "16.png")
+"""
+    write(code, folder / "a")
+    sent: list[bytes] = []
+
+    def ask(prompt: str, data: bytes, media_type: str) -> tuple[str, str]:
+        sent.append(data)
+        return "grey", ""
+
+    tools.use_model(ask)
+    parse_image("a8.png")
+    parse_image("a16.png")
+    assert sent[0] == sent[1]
 
 
 @pytest.mark.parametrize("read", [parse_pdf, parse_docx, parse_pptx, parse_xlsx])
