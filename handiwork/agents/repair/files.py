@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -63,8 +63,8 @@ REMOVE = "rm -f -- "
 LONGEST_FILE = 4_000
 """Lines of the longest file that is read."""
 
-PIECE = 100
-"""Lines read at once of a file that is too long for one observation."""
+PIECE, SMALL_PIECE = 100, 10
+"""Lines read at once of a file that is too long for one observation, and of a piece of it that is too long itself."""
 
 MAY_REPEAT = {"crashed", "interrupted", "sandbox_lost"}
 """Errors after which an action may have run or not."""
@@ -83,7 +83,8 @@ class FileProgress:
     ``listing`` is the output and ``page`` its first lines. ``prefix`` is the way from the shell's directory to the
     workspace. ``originals`` are the files as they were read first, ``actual`` as they are now; ``stale`` files must be
     read again, ``blocked`` ones cannot be edited. ``pieces`` are the first lines of files too long for one observation,
-    and ``lengths`` their numbers of lines. ``replies`` are the model's replies by the thought of their actions.
+    ``ends`` the numbers of those lines, ``lengths`` the numbers of all lines, and ``dense`` the first lines of pieces
+    that are too long themselves. ``replies`` are the model's replies by the thought of their actions.
     """
 
     task: str
@@ -94,7 +95,9 @@ class FileProgress:
     originals: Texts = field(default_factory=dict[str, str])
     actual: Texts = field(default_factory=dict[str, str])
     pieces: Texts = field(default_factory=dict[str, str])
+    ends: dict[str, int] = field(default_factory=dict[str, int])
     lengths: dict[str, int] = field(default_factory=dict[str, int])
+    dense: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     unreadable: set[str] = field(default_factory=set[str])
     stale: set[str] = field(default_factory=set[str])
     blocked: set[str] = field(default_factory=set[str])
@@ -132,16 +135,13 @@ class FileProgress:
         """Return the actions that read those of the files that are not known, or are stale; a long one in pieces."""
         actions: list[Action] = []
         for path in paths:
-            length = self.lengths.get(path, 0)
             if (path in self.actual and path not in self.stale) or path in self.unreadable:
                 continue
-            starts = range(1, length + 1, PIECE) if length else [None]
-            actions += [
-                FileReadAction(path=self.prefix + path)
-                if start is None
-                else FileReadAction(path=self.prefix + path, start=start, end=start + PIECE - 1)
-                for start in starts
-            ]
+            if length := self.lengths.get(path, 0):
+                pieces = self._piece_lines(path, length)
+                actions += [FileReadAction(path=self.prefix + path, start=start, end=end) for start, end in pieces]
+            else:
+                actions.append(FileReadAction(path=self.prefix + path))
         return actions
 
     def changes_to(self, wanted: Mapping[str, str]) -> list[Action]:
@@ -149,6 +149,12 @@ class FileProgress:
         edits = [edit.action(self.prefix) for edit in edits_between(self.actual, wanted)]
         extra = (path for path in self.actual if path not in wanted)
         return [*edits, *(CmdRunAction(command=REMOVE + shlex.quote(self.prefix + path)) for path in extra)]
+
+    def _piece_lines(self, path: str, length: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last line of each piece of a long file."""
+        for start in range(1, length + 1, PIECE):
+            size = SMALL_PIECE if start in self.dense.get(path, ()) else PIECE
+            yield from ((first, first + size - 1) for first in range(start, min(start + PIECE, length + 1), size))
 
     def _inside(self, path: str) -> str:
         return path.removeprefix(self.prefix)
@@ -163,7 +169,10 @@ class FileProgress:
     def _read(self, path: str, action: FileReadAction, observation: Observation | None) -> None:
         match observation:
             case FileReadObservation(blob=None, start=start, content=content):
+                if start not in (1, self.ends.get(path, 0) + 1):
+                    return  # a piece before it was not read
                 text = content if start == 1 else self.pieces.get(path, "") + content
+                self.ends[path] = observation.end
                 if observation.end >= observation.lines:
                     self.originals.setdefault(path, text)
                     self.actual[path] = text
@@ -174,6 +183,8 @@ class FileProgress:
                 self.lengths[path] = observation.lines
                 if observation.lines > LONGEST_FILE:
                     self.unreadable.add(path)
+            case FileReadObservation() if (action.end or 0) - observation.start + 1 == PIECE:
+                self.dense.setdefault(path, set()).add(observation.start)
             case ErrorObservation(error_id="not_found") if path not in self.originals:
                 self.unreadable.add(path)
                 self.actual.pop(path, None)
