@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, cast
 
 from handiwork.agents.repair.check import is_test
 from handiwork.agents.repair.files import CODE
-from handiwork.agents.repair.functions import bare, classes, constants, every_function, outline
+from handiwork.agents.repair.functions import bare, classes, constants, every_class, every_function, outline
 
 LONG_VALUE, VALUE_END = 30, 10
 """Lines of an assignment that a skeleton shows whole, and of each end of a longer one."""
@@ -86,7 +86,7 @@ def elements(path: str, text: str) -> Mapping[str, Sequence[Span]]:
         for name, span in _python_elements(tree.body, ""):
             found.setdefault(name, []).append(span)
         return found
-    for name, lines in (*every_function(text), *constants(text).items(), *classes(text).items()):
+    for name, lines in (*every_function(text), *constants(text).items(), *every_class(text)):
         found.setdefault(name, []).append(Span(lines.first, lines.last))
     return found
 

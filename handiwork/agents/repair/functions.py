@@ -14,7 +14,12 @@ LINES = 400
 LONGEST_LINE = 500
 """Characters of the longest line that can be a function's header."""
 
+LONGEST_SIGNATURE = 1_000
+"""Characters of the longest header of several lines."""
+
 _BOUND = r"(?:async[ \t]*)?(?:function|\(.*=>|\w+[ \t]*=>)"
+_ARROW = r"(?:async[ \t]*)?(?:\((?:[^()#]|\([^()]*\))*\)[ \t]*(?::[^=;]+)?|\w+[ \t]*)=>"
+_MODIFIERS = r"(?:(?:public|private|protected|static|readonly|override|async)[ \t]+)*"
 _HEADERS = (
     re.compile(
         r"^[ \t]*(?:[\w@]+(?:\([\w: ]*\))?[ \t]+)*?(?:def|func|fn|function|fun|sub|defp)[ \t]+"
@@ -22,10 +27,19 @@ _HEADERS = (
     ),
     re.compile(rf"^[ \t]*(?:export[ \t]+)?(?:const|let|var)[ \t]+(\w+)[ \t]*=[ \t]*{_BOUND}"),
     re.compile(r"^[ \t]*([\w-]+)[ \t]*\([ \t]*\)[ \t]*\{"),
-    re.compile(r"^[ \t]*(?:[\w:<>,*&\[\]]+[ \t]+)+[*&]*([\w:~]+)[ \t]*\([^;{}]*\)[^;{}=]*\{?[ \t]*$"),
-    re.compile(r"^[ \t]+(\w+)[ \t]*\([^;{}]*\)[ \t]*\{[ \t]*$"),
+    re.compile(
+        r"^(?:[ \t]*(?!: )(?:[\w:<>,*&\[\]]+[ \t]+)+[*&]*|(?=\w+::))(?:\w+<[^()]*>::)*([\w:~]+)[ \t]*"
+        r"\([^;{}]*\)[^;{}=]*\{?[ \t]*$"
+    ),
+    re.compile(r"^([\w:~]+)[ \t]*\([^;{}]*\)[^;{}=]*$"),
+    re.compile(rf"^[ \t]+{_MODIFIERS}[*#]?(\w+)(?:<[^()]*>)?[ \t]*\([^;]*\)[ \t]*(?::[^;=]+)?\{{[ \t]*$"),
+    re.compile(rf"^[ \t]+{_MODIFIERS}#?(\w+)(?:[ \t]*:[^=;]+)?[ \t]*=[ \t]*{_ARROW}"),
 )
-"""Headers: a keyword and a name; a name bound to a function; a shell function; C and Java; a JavaScript method."""
+"""Headers: a keyword and a name; a name bound to a function; a shell function; C and Java; C with the type on the line
+before; a method of JavaScript; a property of its classes that is bound to a function."""
+
+_BRACED = _HEADERS[3:5]
+"""Headers only of what has a body: prototypes and calls look the same."""
 
 _CONSTANT = re.compile(
     r"^(?:\#[ \t]*define[ \t]+(\w+)[ \t(]"
@@ -34,12 +48,18 @@ _CONSTANT = re.compile(
 )
 """A name at the beginning of a line, with its modifiers and types, and the value that it is bound to."""
 
-_STATEMENTS = {"if", "for", "while", "switch", "catch", "return", "else", "do", "new", "throw", "match", "elif", "with"}
+_STATEMENTS = {
+    *("if", "for", "while", "switch", "catch", "return", "else", "do", "new", "throw", "match", "elif", "with"),
+    *("foreach", "elseif"),
+}
 _CLASS = re.compile(
-    r"^[ \t]*(?:type[ \t]+(?=\w+(?:\[[^\]]*\])?[ \t]+(?:struct|interface)\b)|(?:\w+(?:\([\w: ]*\))?[ \t]+)*?"
+    r"^(?![ \t]*(?:\w+[ \t]+)*(?:struct|union|enum)[ \t]+\w+(?:[ \t]*[*&]|[ \t]+\w+[ \t]*[;=,(\[]))"
+    r"[ \t]*(?:type[ \t]+(?=\w+(?:\[[^\]]*\])?[ \t]+(?:struct|interface)\b)|(?:\w+(?:\([\w: ]*\))?[ \t]+)*?"
     r"(?:class|impl(?:<[^>]*>)?|struct|enum(?:[ \t]+(?:class|struct))?|union|interface|module|object|trait)[ \t]+)"
     r"(\w+)"
 )
+"""The header of a class; in C, a variable or a function of a structure's type is none."""
+
 _OUTLINE = re.compile(r"""(?:.*\n)*?.*[:{]\s*(?:\n|\Z)(?:\s*(\"{3}|'{3})(?:.|\n)*?\1\s*\n)?""")
 
 _STRING = re.compile(
@@ -101,15 +121,21 @@ def constants(text: str) -> dict[str, Lines]:
 
 def classes(text: str) -> dict[str, Lines]:
     """Return the classes, structures, traits and the like of a file, the first of each name."""
+    by_name: dict[str, Lines] = {}
+    for name, place in every_class(text):
+        by_name.setdefault(name, place)
+    return by_name
+
+
+def every_class(text: str) -> Iterator[tuple[str, Lines]]:
+    """Yield the classes of a file with their names, of which several may be the same: a type of Rust and its impls."""
     lines = text.splitlines()
     quoted = _quoted(lines)
-    by_name: dict[str, Lines] = {}
     for number, line in enumerate(lines):
         match = _CLASS.match(line) if len(line) <= LONGEST_LINE else None
-        if match is not None and match[1] not in by_name:
+        if match is not None:
             last = _end(lines, number, quoted)
-            by_name[match[1]] = Lines("\n".join(lines[number : last + 1]), number, last)
-    return by_name
+            yield match[1], Lines("\n".join(lines[number : last + 1]), number, last)
 
 
 def definitions(text: str) -> dict[str, Lines]:
@@ -160,23 +186,39 @@ def replaced(text: str, place: Lines, new: str) -> str:
 
 
 def _header(lines: list[str], number: int) -> str | None:
-    """Return the name of the function whose header is in this line, None if there is none."""
+    """Return the name of the function whose header begins in this line, None if there is none."""
     if len(lines[number]) > LONGEST_LINE:
         return None
+    signature, last = _signature(lines, number)
     for pattern in _HEADERS:
-        if header := pattern.match(lines[number]):
-            following = lines[number + 1].strip() if number + 1 < len(lines) else ""
-            opens = pattern is not _HEADERS[3] or lines[number].rstrip().endswith("{") or following == "{"
-            first_word = lines[number].split(maxsplit=1)[0].split("(")[0]
+        if header := pattern.match(signature):
+            following = lines[last + 1].strip() if last + 1 < len(lines) else ""
+            opens = pattern not in _BRACED or signature.endswith("{") or following == "{" or following.startswith(": ")
+            first_word = signature.split(maxsplit=1)[0].split("(")[0]
             if opens and not {header[1], first_word} & _STATEMENTS:
                 return header[1]
     return None
+
+
+def _signature(lines: list[str], number: int) -> tuple[str, int]:
+    """Return the line, with those after it that continue its parameters, and the number of the last one."""
+    text, last = lines[number].rstrip(), number
+    while text.endswith(("(", ",")) or last > number:
+        if text.count("(") <= text.count(")") or last + 1 == len(lines):
+            break
+        if len(text) + len(lines[last + 1]) > LONGEST_SIGNATURE:
+            break
+        last += 1
+        text = f"{text} {lines[last].strip()}"
+    return text, last
 
 
 def _classes(lines: list[str], number: int) -> list[str]:
     """Return the name of the class around a line, if there is one."""
     depth = _indent(lines[number])
     for line in reversed(lines[:number]):
+        if not depth:
+            break
         if line.strip() and _indent(line) < depth:
             depth = _indent(line)
             if header := _CLASS.match(line):
@@ -191,7 +233,7 @@ def _end(lines: list[str], first: int, quoted: set[int]) -> int:
         if number in quoted and first not in quoted:
             last = number
         elif line and _indent(lines[number]) <= depth:
-            if line.startswith(")") or (line == "{" and last == first):
+            if line.startswith(")") or (line == "{" and (last == first or "(" in lines[first])):
                 continue  # closes a signature of several lines, or opens the body
             if (_DIRECTIVE.match(line) or _LABEL.match(line)) and _is_braced(lines[first:number], depth):
                 continue

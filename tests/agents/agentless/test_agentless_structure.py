@@ -116,6 +116,10 @@ class TestLocations:
         go = "func (a A) Size() int {\n\treturn 1\n}\n\nvar z = 1\n\nfunc (b B) Size() int {\n\treturn 2\n}\n"
         assert spans_of("a.go", go, [Location("function", "Size")], 0) == [Span(0, 2), Span(6, 8)]
 
+    def test_a_type_of_rust_is_meant_with_its_methods(self) -> None:
+        rust = "struct P {\n    x: i32,\n}\n\nimpl P {\n    fn x(&self) -> i32 {\n        1\n    }\n}\n"
+        assert spans_of("a.rs", rust, [Location("class", "P")], 0) == [Span(0, 2), Span(4, 8)]
+
     def test_a_reply_names_them_by_file(self) -> None:
         reply = (
             "They are:\n```\n### lib/a.py\nclass: Shape\nfunction: Shape.area\n"

@@ -44,10 +44,28 @@ CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
             'def f():\n    x = """\na\n\nb\n"""\n    return x\n\ny = 1\ndef g():\n    return \'"""\'\n\ny = 1\n',
             {"f": (0, 6), "g": (9, 10)},
         ),
+        ("def f(a):\n    b = (a + 1)  # => 3\n    c = function\n    return g(b,\n        c)\n", {"f": (0, 4)}),
+        (
+            "class S {\n  find(id: string): T | undefined {\n    return 1;\n  }\n"
+            "  async load({ page }: O): Promise<void> {\n    f(1,\n      page);\n  }\n"
+            "  on = (e: Event) => {\n    f();\n  };\n"
+            "  static of(\n    a: string,\n    b: number,\n  ): S {\n    return f(a,\n      b);\n  }\n}\n",
+            {"S.find": (1, 3), "S.load": (4, 7), "S.on": (8, 10), "S.of": (11, 17)},
+        ),
+        (
+            "struct node *f(int a);\n\nstatic PyObject *\nf(PyObject *self,\n  int a)\n{\n    g(a,\n      1);\n}\n"
+            "int g(int a,\n      int b)\n{\n    if (f(a,\n          b)) {\n        a++;\n    }\n    return a;\n}\n",
+            {"f": (3, 8), "g": (9, 17)},
+        ),
+        (
+            "Stack::Stack(int n)\n    : size(n)\n{\n}\n\nvoid Stack<T>::push(T x) {\n    n++;\n}\nTEST(a, b);\n",
+            {"Stack::Stack": (0, 3), "push": (5, 7)},
+        ),
     ],
     ids=[
         *("python", "methods", "one line", "javascript", "class", "go", "rust", "rust generic"),
         *("ruby", "c", "c++", "java", "shell", "directives and labels", "strings"),
+        *("arrow in a comment", "typescript", "c with the type before", "c++ constructor"),
     ],
 )
 def test_where_functions_begin_and_end(text: str, expected: dict[str, tuple[int, int]]) -> None:
@@ -64,8 +82,9 @@ def test_where_functions_begin_and_end(text: str, expected: dict[str, tuple[int,
         ("impl<T> Stack<T> {\n    pub(crate) fn pop(&self) -> T {\n        1\n    }\n}\n", {"Stack": (0, 4)}),
         ("enum Color {\n    Red,\n}\n", {"Color": (0, 2)}),
         ("enum class Side {\n    left,\n};\n", {"Side": (0, 2)}),
+        ("static struct node *f(void);\nstruct node first = {1};\nstruct node {\n    int a;\n};\n", {"node": (2, 4)}),
     ],
-    ids=["go", "go generic", "go alias", "rust", "rust generic", "enumeration", "c++"],
+    ids=["go", "go generic", "go alias", "rust", "rust generic", "enumeration", "c++", "c"],
 )
 def test_where_classes_and_the_like_begin_and_end(text: str, expected: dict[str, tuple[int, int]]) -> None:
     assert {name: (lines.first, lines.last) for name, lines in classes(text).items()} == expected
