@@ -70,8 +70,8 @@ LENGTHS = (LONGEST_TEXT, LONGEST_TEXT // 2, LONGEST_TEXT // 4)
 RETRY_TEMPERATURE = 1.0
 """The temperature of further calls for a reply that names no place that is there."""
 
-SHARE = 1.5
-"""Characters of files in a prompt for each token of the window."""
+SHARE, MOST_TOKENS = 1.5, 128_000
+"""Characters of files in a prompt for each token of the window, and the paper's limit of a window that is larger."""
 
 _BUG = {"task": "The list of prices has no title.", "example": "shop/prices.py"}
 _CODE = "def table(prices):\n    lines = []\n    for name, price in prices.items():\n        lines.append(name)\n"
@@ -255,7 +255,7 @@ class AgentlessAgent(Agent):
     @property
     def _room(self) -> int:
         """The characters of files that a prompt has room for."""
-        return int(SHARE * (self.llm.capabilities.window or UNKNOWN_WINDOW))
+        return int(SHARE * min(self.llm.capabilities.window or UNKNOWN_WINDOW, MOST_TOKENS))
 
     async def _ask(self, now: AgentlessProgress, samples: Sequence[Sample]) -> list[AgentThinkAction]:
         """Ask for the first of the samples that have no reply yet, side by side; return them as thoughts."""

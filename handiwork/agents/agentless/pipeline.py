@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -41,6 +42,9 @@ NEAREST = "Files by embeddings"
 CANDIDATE, EXCLUDED, SCRIPT = "Candidate", "Tests that may change", "Reproduction test"
 BASE = "The tests without a change"
 """Labels of the model's replies, which begin the thoughts that have them, and of the trials."""
+
+LONGEST_FILE = 12_000
+"""Lines of the longest file that is read; the largest modules of libraries have some thousands."""
 
 
 class AgentlessInputs(TaskInputs):
@@ -87,6 +91,8 @@ class AgentlessProgress(FileProgress):
     output of the retrieval and ``nearest`` its files by embeddings, None before them. ``problem`` says why no trial can
     run.
     """
+
+    longest: ClassVar[int] = LONGEST_FILE
 
     trials: dict[str, TrialOutputs | None] = field(default_factory=dict[str, "TrialOutputs | None"])
     found: str | None = None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from handiwork.agents.agentless.pipeline import BASE, Pipeline
+from handiwork.agents.agentless.pipeline import BASE, LONGEST_FILE, Pipeline
 from handiwork.agents.agentless.rank import Choice
-from handiwork.agents.repair.files import LONGEST_FILE
 
 NAMED = 5
 """Tests that a message names."""

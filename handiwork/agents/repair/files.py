@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from handiwork.agents.history import History, is_from_user
 from handiwork.agents.repair.edits import Texts, edits_between
@@ -61,7 +61,7 @@ REMOVE = "rm -f -- "
 """Removes a file that a candidate made."""
 
 LONGEST_FILE = 4_000
-"""Lines of the longest file that is read."""
+"""Lines of the longest file that is read, unless an agent's progress has another limit."""
 
 PIECE, SMALL_PIECE = 100, 10
 """Lines read at once of a file that is too long for one observation, and of a piece of it that is too long itself."""
@@ -86,6 +86,8 @@ class FileProgress:
     ``ends`` the numbers of those lines, ``lengths`` the numbers of all lines, and ``dense`` the first lines of pieces
     that are too long themselves. ``replies`` are the model's replies by the thought of their actions.
     """
+
+    longest: ClassVar[int] = LONGEST_FILE
 
     task: str
     listed: list[str] | None = None
@@ -181,7 +183,7 @@ class FileProgress:
                     self.pieces[path] = text
             case FileReadObservation() if action.end is None:
                 self.lengths[path] = observation.lines
-                if observation.lines > LONGEST_FILE:
+                if observation.lines > self.longest:
                     self.unreadable.add(path)
             case FileReadObservation() if (action.end or 0) - observation.start + 1 == PIECE:
                 self.dense.setdefault(path, set()).add(observation.start)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from handiwork.agents.agentless import AgentlessAgent, AgentlessInputs
+from handiwork.agents.agentless.pipeline import LONGEST_FILE, AgentlessProgress
 from handiwork.agents.agentless.regression import MOST_TESTS
 from handiwork.agents.agentless.retrieval import BM25
-from handiwork.agents.repair.files import LIST, LONGEST_FILE
+from handiwork.agents.repair.files import LIST
 from handiwork.events.action import (
     AgentFinishAction,
     AgentRejectAction,
@@ -168,6 +169,19 @@ async def test_the_report_names_suspicious_files_that_could_not_be_read() -> Non
     first, unread = str(end.outputs["reason"]).splitlines()
     assert "Looked at lib/area.py. All files are as they were." in first
     assert unread.startswith("Unverified: lib/text.py may be to blame, too, and could not be read")
+
+
+async def test_the_largest_modules_of_libraries_are_read_and_fill_no_huge_window() -> None:
+    progress = AgentlessProgress(task="The axes are wrong.")
+    long = FileReadObservation(path="axes.py", content="", blob="b", start=1, end=9_000, lines=9_000)
+    progress.apply(FileReadAction(path="axes.py"), long, "")
+    assert len(progress.reads(["axes.py"])) == 90
+    paths = "".join(f"lib/{'long_name_' * 20}{number}.py\n" for number in range(2_000))
+    walk = Walk([task("The axes are wrong."), *ran(LIST, f"{LISTED}{paths}", 0)], window=1_000_000)
+    (fork,) = await walk.step()
+    walk.tried(fork, {"passed": []})
+    await walk.step("lib/area.py", "none")
+    assert 100_000 < len(walk.prompts[0]) < 200_000
 
 
 async def test_nothing_stays_of_a_candidate_with_a_file_that_cannot_be_edited() -> None:
