@@ -29,7 +29,7 @@ def parse_edits(reply: str, paths: Sequence[str]) -> list[SearchReplace]:
     path = paths[0] if len(paths) == 1 else None
     old: list[str] | None = None
     new: list[str] | None = None
-    for line in reply.splitlines():
+    for line in reply.replace("\r\n", "\n").split("\n"):
         if _SEARCH.match(line):
             old, new = [], None
         elif old is None:
@@ -48,18 +48,22 @@ def parse_edits(reply: str, paths: Sequence[str]) -> list[SearchReplace]:
 def apply_edits(text: str, edits: Iterable[SearchReplace], spans: Sequence[Span]) -> str:
     """Apply the edits whose lines occur exactly once inside the spans, skip the others, and return the text.
 
-    The file keeps its line ends. Of overlapping edits, only the first is applied.
+    Lines that occur nowhere are looked for without the blanks at their ends, which models leave out. The file keeps its
+    line ends, and the blanks of lines with text that stay. Of overlapping edits, only the first is applied.
     """
     lines = text.split("\n")
     plain = [line.removesuffix("\r") for line in lines]
+    trimmed = [line.rstrip() for line in lines]
     places: list[tuple[Span, SearchReplace]] = []
     for edit in edits:
-        found = [place for span in spans for place in _occurrences(plain, edit.search, span)]
+        found = _places(plain, edit.search, spans) or _places(trimmed, tuple(map(str.rstrip, edit.search)), spans)
         if len(found) == 1 and not any(_overlap(found[0], place) for place, _ in places):
             places.append((found[0], edit))
     for place, edit in sorted(places, reverse=True):
         ending = "\r" if lines[place.first].endswith("\r") else ""
-        lines[place.first : place.last + 1] = [line + ending for line in edit.new]
+        same = zip(edit.search, plain[place.first : place.last + 1], strict=True)
+        kept = {line: old for line, old in same if line.strip()}
+        lines[place.first : place.last + 1] = [kept.get(line, line) + ending for line in edit.new]
     return "\n".join(lines)
 
 
@@ -86,11 +90,12 @@ def _without_dots(lines: list[str]) -> tuple[str, ...]:
     return tuple(lines[1:] if lines and lines[0].strip() == "..." else lines)
 
 
-def _occurrences(lines: Sequence[str], search: tuple[str, ...], span: Span) -> list[Span]:
+def _places(lines: Sequence[str], search: tuple[str, ...], spans: Sequence[Span]) -> list[Span]:
+    """Return the places inside the spans where the lines stand."""
     count = len(search)
     if not any(line.strip() for line in search):
         return []
-    starts = range(span.first, span.last + 2 - count)
+    starts = (start for span in spans for start in range(span.first, span.last + 2 - count))
     return [Span(n, n + count - 1) for n in starts if tuple(lines[n : n + count]) == search]
 
 

@@ -73,6 +73,14 @@ def test_line_ends_stay() -> None:
     assert changed == text.replace("    return a + b", "    c = a * b\r\n    return c")
 
 
+def test_blanks_at_the_ends_of_lines_may_be_left_out_and_stay() -> None:
+    text = "def f():\n    a = 1  \n    \n\x0c\n    return a\n"
+    (edit,) = parse_edits(block("    a = 1\n\n\n    return a", "    a = 1\n\n\n    return a + 1"), ["f"])
+    assert apply_edits(text, [edit], [Span(0, 5)]) == "def f():\n    a = 1  \n\n\n    return a + 1\n"
+    shorter = SearchReplace("f", ("    a = 1  ",), ("    a = 1",))
+    assert apply_edits(text, [shorter], [Span(0, 5)]) == text.replace("1  ", "1")
+
+
 class TestParse:
     @pytest.mark.parametrize("heading", ["lib/area.py", "### lib/area.py", "`lib/area.py`:", "In /repo/lib/area.py:"])
     def test_the_line_before_names_the_file(self, heading: str) -> None:
