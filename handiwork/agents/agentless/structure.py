@@ -36,6 +36,9 @@ _RANGE = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
 _DECORATION = " \t`*#:-'\""
 _RETURN = re.compile(r"\r(?!\n)")
 """A carriage return alone, which ends a line for Python, and here does not."""
+_OTHER_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|\r(?!\n)")
+"""Characters that end a line for ``str.splitlines`` only, like the form feeds of older C."""
+
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -86,6 +89,7 @@ def elements(path: str, text: str) -> Mapping[str, Sequence[Span]]:
         for name, span in _python_elements(tree.body, ""):
             found.setdefault(name, []).append(span)
         return found
+    text = _OTHER_ENDS.sub(" ", text)
     for name, lines in (*every_function(text), *constants(text).items(), *every_class(text)):
         found.setdefault(name, []).append(Span(lines.first, lines.last))
     return found

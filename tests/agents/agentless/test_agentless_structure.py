@@ -120,6 +120,10 @@ class TestLocations:
         rust = "struct P {\n    x: i32,\n}\n\nimpl P {\n    fn x(&self) -> i32 {\n        1\n    }\n}\n"
         assert spans_of("a.rs", rust, [Location("class", "P")], 0) == [Span(0, 2), Span(4, 8)]
 
+    def test_form_feeds_between_functions_of_c_move_no_element(self) -> None:
+        text = "int f(void) {\n}\n\x0c\nint g(void) {\n}\n\x0c\nint h(void) {\n}\n"
+        assert elements("a.c", text) == {"f": [Span(0, 1)], "g": [Span(3, 4)], "h": [Span(6, 7)]}
+
     def test_a_reply_names_them_by_file(self) -> None:
         reply = (
             "They are:\n```\n### lib/a.py\nclass: Shape\nfunction: Shape.area\n"
