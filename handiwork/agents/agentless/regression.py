@@ -24,24 +24,31 @@ _NAMING = (
     (re.compile(r"(-m unittest\b(?: discover\b)?)"), r"\1 -v"),
     (re.compile(r"\bmanage\.py test\b"), "manage.py test -v 2"),
     (re.compile(r"\bgo test\b"), "go test -v"),
-    (re.compile(r"\b(jest|vitest run|ctest)\b(?![.-])"), r"\1 --verbose"),
-    (re.compile(r"\bphpunit\b(?![.-])"), "phpunit --testdox"),
+    (re.compile(r"(?<![\w.:@-])(jest|ctest)\b(?![./:@-])"), r"\1 --verbose"),
+    (re.compile(r"(?<![\w.:@-])vitest run\b(?![:-])"), "vitest run --reporter=verbose"),
+    (re.compile(r"(?<![\w.:@-])phpunit\b(?![./:@-])"), "phpunit --testdox"),
 )
-"""The rewrites of test runners' commands that make them name each test."""
+"""The rewrites of test runners' commands that make them name each test.
+
+A folder, script or package may have a runner's name too, as in ``node node_modules/jest/bin/jest.js``.
+"""
+
+_TIME = r"(?: (?:\[\d[\d.]* ?m?s\]|\(?\d[\d.]* ?m?s\)?))?$"
+"""Ends a line with the duration of a test, which differs from run to run."""
 
 _REPORTS = (
     re.compile(r"^PASSED (\S.*)$"),  # pytest -rp
     re.compile(r"^(\S+::\S.*?) PASSED\b"),  # pytest -v
     re.compile(r"^\s*--- PASS: (\S+)"),  # go
-    re.compile(r"^\s*ok \d+(?: - | )(.+?)(?: # .*)?$"),  # TAP
+    re.compile(r"^\s*ok \d+(?: - | )(.+?)(?: # .*)?" + _TIME),  # TAP, playwright
     re.compile(r"^(?:test )?(\S.*?) \.\.\. ok$"),  # unittest, cargo
-    re.compile(r"^\s*[✓✔√] (.+?)(?: \(?\d[\d.]* ?m?s\)?)?$"),  # node, mocha, jest, vitest, phpunit
+    re.compile(r"^\s*[✓✔√] (.+?)" + _TIME),  # node, mocha, jest, vitest, bun, phpunit
     re.compile(r"^(\S.* > .+) PASSED$"),  # gradle
     re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ +Passed\b"),  # ctest
 )
 
-_FILE = re.compile(r"^ *PASS +(\S.*?)(?: \([\d.]+ m?s\))?$")
-"""A line of jest, which names only the files if there are several."""
+_FILE = re.compile(r"^ *PASS +(?:\[ *[\d.]+s\] +)?(?:\( *\d+/\d+\) +)?(\S.*?)(?: \([\d.]+ m?s\))?$")
+"""A line of jest, which names only the files if there are several, or of cargo nextest."""
 
 _LINE = re.compile(r" \(line \d+\)$")
 """Ends the name of a documentation test of cargo; a candidate may move it."""

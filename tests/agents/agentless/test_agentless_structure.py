@@ -262,6 +262,14 @@ class TestRegression:
             ("PASS src/a.test.js\nFAIL src/b.test.js\nPASS c.test.js (5.2 s)\n", ["src/a.test.js", "c.test.js"]),
             ("PASS src/a.test.js\n  ✓ adds (3 ms)\n", ["adds"]),
             ("\x1b[32m    ✓\x1b[0m\x1b[90m adds\x1b[0m\n", ["adds"]),
+            (
+                "✓ area > adds [0.14ms]\n  ok 1 [chromium] › a.spec.ts:3:5 › opens (1.2s)\n",
+                ["area > adds", "[chromium] › a.spec.ts:3:5 › opens"],
+            ),
+            (
+                "    PASS [   0.004s] (1/2) area tests::adds\n    FAIL [   0.005s] (2/2) area tests::b\n",
+                ["area tests::adds"],
+            ),
         ],
         ids=[
             "pytest -r",
@@ -278,6 +286,8 @@ class TestRegression:
             "jest's files",
             "jest's only file",
             "mocha's colours",
+            "bun and playwright",
+            "cargo nextest",
         ],
     )
     def test_the_tests_that_passed_are_read_from_the_output(self, output: str, names: list[str]) -> None:
@@ -293,7 +303,15 @@ class TestRegression:
         assert "go test -v ./..." in reporting("go test ./...")
         assert "jest --verbose -c jest-settings/a.js" in reporting("npx jest -c jest-settings/a.js")
         assert "python3 manage.py test -v 2 shop" in reporting("python3 manage.py test shop")
+        assert "npx vitest run --reporter=verbose src" in reporting("npx vitest run src")
+        assert "node_modules/.bin/jest --verbose" in reporting("node_modules/.bin/jest")
         assert "{ make test\n}" in reporting("make test")
+
+    @pytest.mark.parametrize(
+        "command", ["node node_modules/jest/bin/jest.js", "npm run jest:ci", "php vendor/phpunit/phpunit/run.php"]
+    )
+    def test_paths_and_scripts_with_the_name_of_a_runner_stay(self, command: str) -> None:
+        assert f"{{ {command}\n}}" in reporting(command)
 
     def test_a_test_file_that_cannot_be_imported_hides_no_other_test(self, tmp_path: Path) -> None:
         (tmp_path / "test_broken.py").write_text("import not_there\n")
