@@ -80,6 +80,7 @@ _PYTEST = re.compile(r"^[ \t]*(?:import|from) pytest\b|^(?:async )?def test|^cla
 _BARE, _DEFINED = re.compile(r"^[ \t]*assert\b", re.MULTILINE), re.compile(r"^(?:def|class|async def) ", re.MULTILINE)
 _SRC_MODULE = re.compile(r"src/(\w+)(?:/__init__)?\.py$")
 _COMPILED = re.compile(r"src/.*\.(?:pyx|c|cc|cpp|rs|f90)$")
+_SCRIPTS = {".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".tsx", ".vue", ".svelte"}
 _SETTINGS = {".toml", ".cfg", ".ini", ".lock", ".mod", ".sum", ".yml", ".yaml", ".mk", ".gradle", ".xml"}
 _SETTINGS_FILES = {"Makefile", "GNUmakefile", "justfile", "package.json", "package-lock.json", "CMakeLists.txt"}
 _SETTINGS_PROGRAM = re.compile(
@@ -115,6 +116,8 @@ def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
     for name, pattern, command in RUNNERS:
         # tox and nox install packages from the network first.
         if command in ("tox -q", "nox") and _python_tests(listed):
+            continue
+        if name == "package.json" and _is_mostly_python(listed):
             continue
         if name in listed and (match := re.search(pattern, files.get(name, ""), re.MULTILINE)):
             return command.format(*match.groups())
@@ -186,6 +189,12 @@ def _python_tests(listed: Sequence[str]) -> list[str]:
     tests = [name for name in names if name.suffix == ".py" and name.stem not in ("__init__", "conftest")]
     named = [name for name in tests if _TEST_NAME.search(name.stem) or name.stem.startswith("test")]
     return [str(name) for name in named or tests]
+
+
+def _is_mostly_python(listed: Sequence[str]) -> bool:
+    """Return whether a project has tests of Python, and more of its programs than those that npm would test."""
+    suffixes = [PurePosixPath(path).suffix for path in listed]
+    return bool(_python_tests(listed)) and suffixes.count(".py") > sum(map(_SCRIPTS.__contains__, suffixes))
 
 
 def _shell_tests(listed: Sequence[str]) -> list[str]:

@@ -86,6 +86,14 @@ DJANGO = "from django.test import TestCase\n\n\nclass ShopTest(TestCase):\n    d
         ({"package.json": '{"scripts": {"test": "vitest"}}'}, "CI=true npm test --silent"),
         ({"package.json": '{"scripts": {"test": "vitest run"}}'}, "npm test --silent"),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'}, None),
+        (
+            {"package.json": '{"scripts": {"test": "jest"}}', "shop/a.py": "", "shop/a.js": "", "test_a.py": UNITTEST},
+            "python3 -m unittest",
+        ),
+        (
+            {"package.json": '{"scripts": {"test": "jest"}}', "a.js": "", "b.ts": "", "test_a.py": UNITTEST},
+            "npm test --silent",
+        ),
         ({"go.mod": ""}, "go test ./..."),
         ({"pom.xml": ""}, "mvn -q -fae test"),
         ({"build.gradle": ""}, "gradle test --continue"),
