@@ -39,6 +39,12 @@ for name in glob.glob(os.path.join(folder, "tools/*/bin/*")) if " " not in sys.e
     if first in (b"#!/usr/bin/env python3", b"#!/usr/bin/env python"):
         with open(name, "wb") as file:
             file.write(b"#!" + os.fsencode(sys.executable) + end + rest)
+# A program finds the modules beside it also once a command has set another PYTHONPATH; those of its own bundle first.
+modules = glob.glob(os.path.join(folder, "tools/*/lib/*"))
+for place in glob.glob(os.path.join(folder, "tools/*/bin")):
+    for module in sorted(modules, key=lambda path: os.path.dirname(path) != place[:-3] + "lib"):
+        if not os.path.lexists(os.path.join(place, os.path.basename(module))):
+            os.symlink(module, os.path.join(place, os.path.basename(module)))
 END"""
 # By bash: a version manager's shim would add its own variables to those of a program.
 _SAVE_ENVIRONMENT = r"""

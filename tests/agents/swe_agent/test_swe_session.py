@@ -109,6 +109,15 @@ def test_a_small_model_is_told_once_that_it_submits_no_change_where_one_is_asked
     assert result.state.outputs["exit_status"] == "submitted"
 
 
+def test_the_tools_work_after_a_command_has_set_the_path_of_python(tmp_path: Path) -> None:
+    edit = "edit 5:5\n    return a + b\nend_of_edit"
+    replies = [block("export PYTHONPATH=src"), block("open calc.py"), block(edit), block("echo at $PYTHONPATH")]
+    result, model = session(tmp_path, [*replies, block("submit")])
+    assert "5:    return a - b" in prompt(model, 2)
+    assert "+    return a + b\n" in str(result.state.outputs["patch"])
+    assert "at src" in prompt(model, 4)
+
+
 def test_it_views_searches_edits_and_submits(tmp_path: Path) -> None:
     wrong, right = "edit 5:5\n    return a + c\nend_of_edit", "edit 5:5\n    return a + b\nend_of_edit"
     replies = [
