@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,10 +24,12 @@ async def run_until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
 
 
 async def run_to_end(work: Awaitable[T]) -> T:
-    """Run work that must not stop half-way; a cancelled caller waits for its end."""
+    """Run work that must not stop half-way; a cancelled caller waits for its end, however often it is cancelled."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([task])
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
         raise

@@ -112,7 +112,7 @@ async def _copy(files: SessionFiles, data: Path, config: SessionConfig, folder: 
     """Make the session's files in its folder; if that fails, nothing remains."""
     try:
         await asyncio.to_thread(recover, data, Path(config.workspace))
-        await asyncio.to_thread(files.create)
+        await run_to_end(asyncio.to_thread(files.create))  # a thread would go on, and make the removed folder again
         for mark in marks:
             (folder / mark).touch(mode=0o600)
     except BaseException:

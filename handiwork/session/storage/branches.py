@@ -11,6 +11,7 @@ from handiwork.errors import SandboxError
 from handiwork.paths import private_dirs
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.users import sandbox_ids
+from handiwork.tasks import run_to_end
 from handiwork.workspace.patch import unified_diff
 from handiwork.workspace.session_files import SessionFiles
 from handiwork.workspace.snapshots.object_store import remove_tree
@@ -29,7 +30,7 @@ class WorkspaceBranches:
         """
         files = self._files.of_child(child)
         if not files.folder.exists():
-            await asyncio.to_thread(_copy, self._files.of_child(parent), files.folder)
+            await run_to_end(asyncio.to_thread(_copy, self._files.of_child(parent), files.folder))
         return self._make(files)
 
     async def diff(self, child: int) -> str:

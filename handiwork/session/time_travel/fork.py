@@ -23,6 +23,7 @@ from handiwork.session.session import Session
 from handiwork.session.steps.pending import abandoned_actions
 from handiwork.session.storage.layout import claimed, session_dir, snapshots_in_use
 from handiwork.session.time_travel.history import history_of, tree_at
+from handiwork.tasks import run_to_end
 from handiwork.workspace.snapshots.object_store import remove_tree
 
 Restored = Literal["both", "files", "conversation"]
@@ -64,7 +65,7 @@ async def fork(
     folder = session_dir(data, session_id)
     with await asyncio.to_thread(_claim, data, folder):
         try:
-            tree = await asyncio.to_thread(history.fork, folder, tree)
+            tree = await run_to_end(asyncio.to_thread(history.fork, folder, tree))
         except BaseException:
             await asyncio.to_thread(remove_tree, folder)
             raise
