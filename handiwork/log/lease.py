@@ -67,21 +67,22 @@ def _acquire(transaction: Transaction, session: str, token: str) -> None:
 @asynccontextmanager
 async def hold_lease(worker: Worker, session: str) -> AsyncGenerator[str]:
     """Hold the session's lease and yield its token. Raises LeaseHeld, SessionMissing."""
-    token = secrets.token_hex(16)
+    token, over = secrets.token_hex(16), False
     mine = leases.c.token == token
 
     def release(transaction: Transaction) -> None:
         transaction.execute(delete(leases).where(mine))
 
+    def renew(transaction: Transaction) -> None:
+        transaction.execute(update(leases).where(mine).values(heartbeat=transaction.now))
+
     async def beat() -> None:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             with contextlib.suppress(LogError):  # a temporarily full disk does not cost the lease
-                await worker.write(
-                    lambda transaction: transaction.execute(
-                        update(leases).where(mine).values(heartbeat=transaction.now)
-                    )
-                )
+                await worker.write(release if over else renew)
+                if over:
+                    return
 
     try:
         await worker.write(lambda transaction: _acquire(transaction, session, token))
@@ -93,6 +94,8 @@ async def hold_lease(worker: Worker, session: str) -> AsyncGenerator[str]:
     try:
         yield token
     finally:
-        beating.cancel()
-        with contextlib.suppress(LogError):  # a lease left behind ends with this process
+        over = True
+        # If the disk is full, the next beats try again: a server lives on, and could not run the session.
+        with contextlib.suppress(LogError):
             await worker.write(release)
+            beating.cancel()

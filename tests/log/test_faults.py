@@ -65,6 +65,35 @@ asyncio.run(main())
 """
 
 
+RELEASE = """
+import asyncio, pathlib, sys
+from handiwork.log import lease
+from handiwork.log.store import Store
+lease.BEAT_SECONDS = 0.05
+data = pathlib.Path(sys.argv[1])
+async def main():
+    async with Store.open(data) as store:
+        log = await store.create(agent="a", model="m")
+        with (data / "rest").open("wb", buffering=0) as rest:
+            async with log.lease():
+                try:
+                    while rest.write(bytes(4096)):
+                        pass
+                except OSError:
+                    pass
+        held = await log.holder() is not None
+        (data / "rest").unlink()
+        await asyncio.sleep(1)
+        async with log.lease():
+            print("held" if held else "released")
+asyncio.run(main())
+"""
+
+
+def test_a_lease_that_ends_while_the_disk_is_full_is_released_once_there_is_room(tmp_path: Path):
+    assert "held" in run_on_small_disk(tmp_path, RELEASE)
+
+
 def test_a_disk_that_is_full_before_the_log_is_opened_is_told(tmp_path: Path):
     assert "free some space" in run_on_small_disk(tmp_path, FULL)
 
