@@ -261,6 +261,7 @@ class Session:
             # Every process tells the agent once: its secrets may differ from those of the previous process.
             self._secrets_announced = True
             await journal.append(MessageAction(content=announcement(self._secrets), source="environment"))
-        running = self.state.agent_state == "running"
-        if self._conventions and running and (events := await self._conventions.setup(self.state.totals)):
+        # In plan mode the commands would be refused: they run once the plan is accepted.
+        acts = self.state.agent_state == "running" and not self.state.totals.plan_mode
+        if self._conventions and acts and (events := await self._conventions.setup(self.state.totals)):
             await journal.append(*(event.with_fields(subtask=self.state.active) for event in events))

@@ -13,6 +13,7 @@ from handiwork.context.trust import Trust
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.log.store import Store
 from handiwork.session.open import create, reopen
+from handiwork.session.user_events import accepted_plan
 from tests.session.bench import call, calls, finish
 from tests.snapshots.workbench import Workbench
 
@@ -63,3 +64,16 @@ async def test_children_have_the_environment_if_a_new_process_resumes_their_fork
     await second.close()
     outputs = [event for event in await first.log.read() if isinstance(event, CmdOutputObservation)]
     assert [event.content for event in outputs if event.subtask] == ["dark red\nmade\n"] * 2
+
+
+async def test_the_project_is_set_up_once_a_plan_is_accepted(bench: Workbench) -> None:
+    plan = call("finish", message="a plan").model_dump(mode="json")
+    config = bench.config(plan, SHOW, plan_mode=True)
+    session = await create(bench.store, bench.data, config, lambda _: None, "a task")
+    state = await session.run("do it")
+    assert state.agent_state == "awaiting_user_input"
+    await session.log.append(*accepted_plan(state))
+    await session.run()
+    await session.close()
+    outputs = [event for event in await session.log.read() if isinstance(event, CmdOutputObservation)]
+    assert [event.content for event in outputs if event.command == SHOW] == ["dark red\nmade\n"]
