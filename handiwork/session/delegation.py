@@ -190,14 +190,12 @@ class Delegation:
         """Return a new executor for a child; like the session's own, it stays while the session waits for the user."""
         shared = parent.executor
         sandbox = await branches.open(shared.branch, child)
+        # A process that resumes a fork runs its own exports after it.
+        exports = [*shared.exports, *filter(is_export, parent.state.pending)]
         executor = Executor(
-            sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp, shared.make_search
+            sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp, shared.make_search, exports
         )
         self._executors[child] = executor
-        # A process that resumes a fork runs its own exports after it.
-        waiting = filter(is_export, parent.state.pending)
-        for export in [*shared.exports, *waiting]:
-            await executor.execute(export, None, lambda _: None)
         return executor
 
     async def _give_up(self, loop: Loop, children: Sequence[int]) -> None:

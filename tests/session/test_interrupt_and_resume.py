@@ -14,6 +14,7 @@ from handiwork.agents.base import Agent, InterruptedCallError
 from handiwork.agents.state import State
 from handiwork.errors import SandboxError
 from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, CmdRunAction, MessageAction
+from handiwork.events.base import Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.record import SessionStarted, StepStarted
 from handiwork.llm.scripted.script import Reply
@@ -106,6 +107,25 @@ async def test_a_lost_sandbox_comes_back_with_the_environment_of_the_project(ben
         await executor.close()
     assert isinstance(lost, ErrorObservation)
     assert (lost.error_id, shown.content) == ("sandbox_lost", "dark red\n")
+
+
+async def test_a_sandbox_that_could_not_start_again_has_the_environment_once_it_does(bench: Bench) -> None:
+    sandbox = Unstartable(bench.workspace, bench.store.blobs.put)
+    sandbox.broken = False
+    executor = Executor(sandbox, Interrupt())
+
+    async def run(command: str) -> Observation:
+        return await executor.execute(CmdRunAction(command=command, source="environment"), None, lambda _: None)
+
+    try:
+        await run("export COLOUR='dark red'")
+        sandbox.broken = True
+        with pytest.raises(SandboxError):
+            await run("kill -9 $PPID")
+        sandbox.broken = False
+        assert (await run("echo $COLOUR")).content == "dark red\n"
+    finally:
+        await executor.close()
 
 
 async def test_a_failing_model_stops_the_session_which_can_be_resumed(bench: Bench) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 
 from pydantic import JsonValue
@@ -57,6 +57,7 @@ class Executor:
         secrets: Secrets = Secrets(),  # noqa: B008 - frozen
         make_mcp: MakeMCP = no_mcp,
         make_search: MakeCodeSearch = no_code_search,
+        exports: Iterable[Action] = (),
     ) -> None:
         self.sandbox, self.branch, self.secrets, self.make_mcp = sandbox, branch, secrets, make_mcp
         self.mcp = make_mcp(self.ready)
@@ -64,12 +65,17 @@ class Executor:
         self._interrupt = interrupt
         self._ready: asyncio.Task[None] | None = None
         self._problem = ""
-        self.exports: list[Action] = []
+        self.exports = [*exports]
 
     def prepare(self) -> None:
         """Start the sandbox in the background."""
         if self._ready is None:
-            self._ready = asyncio.create_task(self.sandbox.start())
+            self._ready = asyncio.create_task(self._start())
+
+    async def _start(self) -> None:
+        await self.sandbox.start()
+        for export in self.exports:  # the new shell lacks the environment
+            await self.sandbox.execute(export, secrets=self.secrets.named_by(export))
 
     @property
     def started(self) -> bool:
@@ -110,9 +116,7 @@ class Executor:
         except SandboxError as error:
             await self.sandbox.close()
             try:
-                await self.sandbox.start()
-                for export in self.exports:  # the new shell has lost the environment
-                    await self.sandbox.execute(export)
+                await self._start()
             except SandboxError:
                 self._ready = None
                 raise
