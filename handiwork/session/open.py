@@ -283,6 +283,7 @@ def _open(
             recorded_egress(log, allowed),
             store.blobs.put,
             lambda server: ServerLog(folder, server, store.redactor),
+            store.redactor.text,
         )
         return MCPServers(config.mcp, options, sandbox, lambda text: watch(Status(text))) if config.mcp else None
 

@@ -16,7 +16,7 @@ from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import MCPServerEvent
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.egress.proxy import Egress
-from handiwork.sandbox.pipe import Pipe
+from handiwork.sandbox.pipe import ERRORS_KEPT, Pipe
 from handiwork.session.mcp.results import SaveBytes, observation_of, tools_of
 from handiwork.session.mcp.server_log import ServerLog
 from handiwork.session.secrets import Secrets
@@ -58,13 +58,15 @@ class MCPServerError(Exception):
 class MCPOptions:
     """The options that a session's connections share.
 
-    ``egress`` decides about addresses, ``save`` stores blobs, ``make_log`` makes the log of a server.
+    ``egress`` decides about addresses, ``save`` stores blobs, ``make_log`` makes the log of a server, ``redact`` takes
+    secrets out of texts.
     """
 
     secrets: Secrets
     egress: Egress | None
     save: SaveBytes
     make_log: Callable[[str], ServerLog]
+    redact: Callable[[str], str]
 
 
 @dataclass
@@ -284,8 +286,14 @@ class Connection:
         return SECRET_REFERENCE.sub(lambda match: values[match[1]], text)
 
     def _event(self, run: _Run, state: Literal["failed", "ended"], content: str) -> MCPServerEvent:
-        errors = "" if run.pipe is None else run.pipe.errors.strip()
-        return MCPServerEvent(server=self.name, state=state, content=content, errors=errors)
+        return MCPServerEvent(server=self.name, state=state, content=content, errors=self._errors(run))
+
+    def _errors(self, run: _Run) -> str:
+        """Return the end of the program's stderr without secrets: of a longer text, only whole lines."""
+        errors = "" if run.pipe is None else run.pipe.errors
+        if len(errors) == ERRORS_KEPT:
+            errors = errors.partition("\n")[2]  # the rest of a cut secret is not known as one
+        return self._options.redact(errors).strip()
 
     def _ending(self, run: _Run, *, with_errors: bool = True) -> str:
         if run.pipe is None:
@@ -293,7 +301,7 @@ class Connection:
         code = run.pipe.exit_code
         ending = "its output ended" if code is None else f"its program ended with exit code {code}"
         ending = run.problem or ending
-        errors = run.pipe.errors.strip()
+        errors = self._errors(run)
         return f"{ending}; on stderr:\n{errors}" if with_errors and errors else ending
 
 

@@ -210,6 +210,17 @@ async def test_the_check_of_servers_shows_no_secret_that_one_prints(
     assert (failed.state, failed.errors) == ("failed", "bad token: [secret MY_TOKEN]")
 
 
+async def test_the_end_of_a_long_stderr_has_no_part_of_a_secret(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "an0ther-secret-value")
+    fails = {"command": "/bin/sh", "args": ["-c", 'yes "bad $THE_TOKEN" | head -n 1000 >&2; exit 1']}
+    session = await sessions.open({"a": {**fails, "env": {"THE_TOKEN": "${MY_TOKEN}"}}}, [], secrets=("MY_TOKEN",))
+    async with session.hold_lease():
+        (failed,) = await session.start_mcp()
+    assert set(failed.errors.split("\n")) == {"bad [secret MY_TOKEN]"}
+
+
 async def test_unknown_servers_and_tools_are_named(sessions: Sessions) -> None:
     replies = [mcp_call("b", "echo"), call("mcp_tools", server="a", tools=["nothing"]), mcp_call("a", "fail"), finish()]
     await sessions.run({"a": small()}, replies)
