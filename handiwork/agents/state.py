@@ -212,6 +212,9 @@ class State(Generic[Data]):
                 self.agent_state, self.change = event.agent_state, None
                 if event.agent_state == "running":
                     self.loop = None  # a resumed agent may try again
+                    asked = (action.id in self.totals.asked for task in self.tree() for action in task.pending)
+                    if any(asked):  # a pause, or the end of another child, came before the user's answer
+                        self.agent_state = "awaiting_user_confirmation"
             case AgentStateChangedObservation():
                 state.agent_state = event.agent_state
                 state.change = None if event.agent_state == "running" else event

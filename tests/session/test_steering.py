@@ -73,6 +73,18 @@ async def test_a_message_instead_of_an_answer_denies(bench: Bench) -> None:
     assert list(bench.workspace.iterdir()) == []
 
 
+async def test_a_question_that_a_pause_left_open_is_asked_again(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("touch a"), finish()], log, confirmation="always")
+    await session.run("go")
+    await log.append(ChangeAgentStateAction(agent_state="paused", source="user"))
+    state = await session.run()
+    assert (state.agent_state, state.last_error) == ("awaiting_user_confirmation", "")
+    await log.append(approval(state.totals.asked[0]))
+    assert (await session.run()).agent_state == "finished"
+    assert [path.name for path in bench.workspace.iterdir()] == ["a"]
+
+
 async def test_a_rule_learnt_from_an_answer_holds_for_the_session(bench: Bench) -> None:
     log = await bench.log()
     replies = [bash("git add a"), bash("git add b c"), finish()]

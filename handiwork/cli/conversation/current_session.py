@@ -89,6 +89,7 @@ class CurrentSession:
             self._asked_again.set()
         elif self._opened is not None and self._opened.state.agent_state in _PAUSED:
             await self._opened.log.append(ChangeAgentStateAction(agent_state="running", source="user"))
+            self._asked_again.set()  # it may have a question open
 
     async def interrupt(self) -> None:
         """Pause the agent; the second time, or before the session is open, stop it at once."""
