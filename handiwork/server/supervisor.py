@@ -207,8 +207,10 @@ class SessionSupervisor:
         if holder is not None and holder != Process.this():
             raise LeaseHeld(log.id, holder.host, holder.pid)
         about_to_run = self.runs(log.id) or (session_dir(self.data, log.id) / MARK).exists()
-        if not about_to_run and (await self.state(log)).agent_state == "running":
-            await log.append(ChangeAgentStateAction(agent_state="paused", source="user"))
+        if not about_to_run and (state := await self.state(log)).agent_state == "running":
+            # With the time of its last event: it has not been running since.
+            pause = ChangeAgentStateAction(agent_state="paused", source="user")
+            await log.append(pause.with_fields(timestamp=state.last_timestamp or pause.timestamp))
             await self.store.update(log.id, state="paused")
         hosted = self._hosted.get(log.id)
         if hosted is None:

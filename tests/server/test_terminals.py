@@ -179,7 +179,7 @@ async def test_settings_and_files_of_an_interrupted_session_are_the_user_s_and_i
         assert await supervisor.interrupted(await begun.log.info())
         async with supervisor.opened(begun.log) as opened:
             await asyncio.sleep(0.2)
-            assert opened.state.agent_state == "paused"
+            assert (opened.state.agent_state, opened.state.time) == ("paused", 0)
         assert "StepStarted" not in [event.kind for event in await begun.log.read()]
         assert (await begun.log.info()).state == "paused"
         await supervisor.close()
