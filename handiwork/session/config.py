@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from handiwork.context.conventions import opened
 from handiwork.context.discovery import accept_command
 from handiwork.context.trust import Trust
 from handiwork.errors import HandiworkError, WorkspaceError
+from handiwork.events.base import Event
 from handiwork.events.record import Limits, NetworkAllowed, PermissionsRevoked, SessionStarted, SettingsChanged
 from handiwork.hooks import Hook
 from handiwork.log.eventlog import EventLog
@@ -111,15 +113,12 @@ async def config_of(log: EventLog) -> SessionConfig:
     Raises SessionError if the session never ran, or if its log is damaged.
     """
     before: int | None = None
-    changed: dict[str, Any] = {}
-    hosts: dict[str, bool] = {}
+    later: list[Event] = []
     while page := await log.read_back(before):
         for event in page:
             if isinstance(event, SessionStarted):
                 try:
-                    config = SessionConfig.model_validate({**event.settings, **changed, "hooks": ()})
-                    allowed = tuple(host for host in config.allow_net if hosts.get(host, True))
-                    return config.model_copy(update={"allow_net": allowed})
+                    return with_changes(SessionConfig.model_validate({**event.settings, "hooks": ()}), later[::-1])
                 except ValidationError as error:
                     problem = "; ".join(
                         f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors() if detail["loc"]
@@ -128,13 +127,23 @@ async def config_of(log: EventLog) -> SessionConfig:
                         f"event {event.id} of session {log.id} has invalid settings ({problem}): "
                         "restore the log from a backup, or delete the session"
                     ) from None
-            if isinstance(event, SettingsChanged):
-                changed = {**_changed_fields(event), **changed}
-            if isinstance(event, NetworkAllowed | PermissionsRevoked):
-                given = isinstance(event, NetworkAllowed) and not event.once
-                hosts = {**dict.fromkeys(event.hosts, given), **hosts}
+            if isinstance(event, SettingsChanged | NetworkAllowed | PermissionsRevoked):
+                later.append(event)
         before = page[-1].id
     raise SessionError(f"session {log.id} never began: run the task again")
+
+
+def with_changes(config: SessionConfig, events: Sequence[Event]) -> SessionConfig:
+    """Return the configuration with the user's later changes, which are among the ``events``."""
+    changed: dict[str, Any] = {}
+    hosts: dict[str, bool] = {}
+    for event in events:
+        if isinstance(event, SettingsChanged):
+            changed |= _changed_fields(event)
+        elif isinstance(event, NetworkAllowed | PermissionsRevoked):
+            hosts |= dict.fromkeys(event.hosts, isinstance(event, NetworkAllowed) and not event.once)
+    allowed = tuple(host for host in config.allow_net if hosts.get(host, True))
+    return config.model_copy(update={**changed, "allow_net": allowed})
 
 
 def title_of(task: str) -> str:

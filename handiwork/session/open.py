@@ -100,7 +100,7 @@ async def create(
         )
     try:
         return _open(
-            store, config, log, agent, llm, folder, watch, secrets, catalog, started=True, conventions=conventions
+            store, config, log, agent, llm, folder, watch, secrets, catalog, read_at=None, conventions=conventions
         )
     except Exception:
         await store.delete(session_id)
@@ -139,6 +139,7 @@ async def reopen(
     SettingsError.
     """
     log = await store.log(session_id)
+    head = await log.head()
     config = SessionConfig.model_validate({**(await config_of(log)).model_dump(), **changes, "hooks": load_hooks()})
     secrets = load(config.secrets)
     store.redactor.learn(secrets.values)
@@ -147,7 +148,7 @@ async def reopen(
     agent, llm = find(config.agent, catalog), _llm(store, config, watch)
     if events:
         await log.append(*events)
-    return _open(store, config, log, agent, llm, folder, watch, secrets, catalog, started=False, conventions=True)
+    return _open(store, config, log, agent, llm, folder, watch, secrets, catalog, read_at=head, conventions=True)
 
 
 def catalog_of(config: SessionConfig, workspace: Path, data: Path, watch: Observer = lambda _: None) -> MicroCatalog:
@@ -264,7 +265,7 @@ def _open(
     secrets: Secrets,
     catalog: MicroCatalog,
     *,
-    started: bool,
+    read_at: int | None,
     conventions: bool,
 ) -> Session:
     def make_llm(model: str, base_url: str | None) -> LLM:
@@ -307,6 +308,7 @@ def _open(
         make_mcp,
         lambda branch: CodeSearch(files.of_child(branch)).run,
         conventions=Conventions(config, base, store.folder) if conventions else None,
-        started=started,
+        started=read_at is None,
+        read_at=read_at,
     )
     return session

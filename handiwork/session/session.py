@@ -20,7 +20,7 @@ from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.create import is_isolated
 from handiwork.session.approval.gate import Gate
 from handiwork.session.approval.rules import ExecutionContext
-from handiwork.session.config import SessionConfig
+from handiwork.session.config import SessionConfig, with_changes
 from handiwork.session.conventions import Conventions
 from handiwork.session.delegation import Branches, Delegation
 from handiwork.session.hooks.runner import Hooks
@@ -67,6 +67,7 @@ class Session:
         *,
         conventions: Conventions | None = None,
         started: bool = False,
+        read_at: int | None = None,
     ) -> None:
         """``shadowed`` are the names of reading programs that programs of the workspace share.
 
@@ -75,7 +76,8 @@ class Session:
         ``make_search`` the search of a branch's code.
         Without ``conventions``, nothing of the project, the user and earlier tasks joins the prompts.
 
-        ``started``: this process has already written the session's start to the log.
+        ``started``: this process has already written the session's start to the log. ``read_at`` is the last event that
+        the log had when ``config`` was read from it: later changes of the user join it when the session begins.
         """
         log.redactor.learn(secrets.values)
         self.log, self.config = log, config
@@ -100,6 +102,7 @@ class Session:
         )
         self._loop = Loop(context, 0, agent, self._executor)
         self._start_event = None if started else config.started(agent.__name__, llm.name, sandbox.workspace)
+        self._read_at = read_at
         self._collection: asyncio.Task[None] | None = None
 
     @property
@@ -232,8 +235,17 @@ class Session:
 
     async def _begin(self) -> None:
         await self._journal.catch_up()
-        if self._start_event is not None:
-            await self._journal.append(self._start_event.with_fields(resumed=self.state.last_id > 0))
+        if (start := self._start_event) is not None:
+            if self._read_at is not None:
+                config = with_changes(self.config, await self.log.read(after=self._read_at))
+                model = start.model if config.model == self.config.model else config.model
+                start = start.with_fields(
+                    model=model,
+                    limits=config.limits,
+                    confirmation=config.confirmation,
+                    settings=config.model_dump(mode="json"),
+                )
+            await self._journal.append(start.with_fields(resumed=self.state.last_id > 0))
             self._start_event = None
 
     async def _open(self, message: str | MessageAction | None) -> None:

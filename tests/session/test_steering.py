@@ -23,10 +23,12 @@ from handiwork.llm.scripted.script import Reply
 from handiwork.paths import data_dir
 from handiwork.session.approval.project import Permissions, ProjectPermissions
 from handiwork.session.approval.rules import rule_for
-from handiwork.session.config import SessionConfig
+from handiwork.session.config import SessionConfig, config_of
+from handiwork.session.open import reopen
 from handiwork.session.user_events import interrupting
 from handiwork.settings import load
 from tests.session.bench import Bench, bash, call, calls, finish
+from tests.snapshots.workbench import Workbench
 
 pytestmark = pytest.mark.slow
 
@@ -247,6 +249,19 @@ async def test_a_rule_that_is_taken_back_asks_again(bench: Bench) -> None:
     await log.append(approval(state.totals.asked[0], rule=rule), PermissionsRevoked(rules=(rule,), source="user"))
     state = await session.run()
     assert (state.agent_state, state.totals.rules) == ("awaiting_user_confirmation", [])
+
+
+async def test_settings_changed_while_a_session_was_only_open_hold_in_its_next_run(
+    bench: Bench, tmp_path: Path, new_user: None
+) -> None:
+    log = await Workbench(tmp_path, bench.store).ran("true", sandbox="none", allow_net=("example.org",))
+    opened = await reopen(bench.store, tmp_path / "data", log.id, lambda _: None)
+    async with opened.hold_lease():  # as for a terminal
+        change = SettingsChanged(model="scripted:other", limits=Limits(iterations=7), source="user")
+        await log.append(change, PermissionsRevoked(hosts=("example.org",), source="user"))
+        state = await opened.run("once more")
+    assert (state.model, state.limits.iterations, state.totals.network) == ("scripted:other", 7, [])
+    assert (await config_of(log)).model == "scripted:other"
 
 
 async def test_rules_and_hosts_that_are_kept_hold_in_new_sessions_on_the_project_alone(
