@@ -255,10 +255,10 @@ async def test_a_question_that_reading_answers_takes_no_command_and_others_take_
         ("Who made the first clock?", ("question", "answer", "knowing"), ["finish", "bash", "ipython"]),
         ("Which year was 30 years before 2001?", ("question", "repair", "calculating"), ["ipython"]),
         ("Ann is 3, Bo 9. Who is older, and by how much?", ("change", "answer", "calculating"), ["ipython"]),
-        ("Which user am I?", ("question", "answer", "command"), ["bash", "ipython"]),
+        ("Tell me which user I am.", ("question", "answer", "command"), ["bash", "ipython"]),
         ("Would you write a clock?", ("question", "new"), ["finish", "bash", "ipython", "write"]),
         ("Change the clock, would you?", ("change", "change"), ["finish", "bash", "ipython", "write"]),
-        ("Write a clock.", (), ["finish", "bash", "ipython", "write"]),
+        ("Write a clock.", ("new",), ["finish", "bash", "ipython", "write"]),
     ],
 )
 async def test_a_question_in_a_folder_without_files_makes_none(

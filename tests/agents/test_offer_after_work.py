@@ -44,10 +44,10 @@ async def test_after_a_repair_the_model_is_told_to_finish_and_does_not_reject(
     )
     offered = {tool.name for tool in next_offered(state, TOOLS)}
     assert ("reject" in offered) is (outcome == "rejected")
-    llm = ScriptedLLM(["```bash\nls\n```"], capabilities=TEXT)
+    llm = ScriptedLLM(["new", "```bash\nls\n```"], capabilities=TEXT)
     await CodeActAgent(llm).step(state)
     told = "RepairAgent finished.\nIf the task asks for nothing more, `finish` now."
-    assert (told in llm.requests[0][-1].content[0].text) is (outcome == "finished")
+    assert (told in llm.requests[1][-1].content[0].text) is (outcome == "finished")
 
 
 def test_a_write_that_is_repeated_inside_a_block_of_bash_takes_commands_away_too() -> None:

@@ -29,7 +29,7 @@ from handiwork.events.action import (
     ForkAction,
     MessageAction,
 )
-from handiwork.events.base import Action, Event
+from handiwork.events.base import Action
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileEditObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
@@ -504,8 +504,8 @@ class Stubborn:
 
 async def test_a_server_that_refuses_a_protocol_gets_the_next_one() -> None:
     llm = Stubborn()
-    events: list[Event] = [task(), WorkspaceOverviewAction(budget=9), WorkspaceOverviewObservation()]
-    steps = await CodeActAgent(llm).step(state_of(*events))
+    overview = WorkspaceOverviewObservation(paths=("a.py",), files=1)
+    steps = await CodeActAgent(llm).step(state_of(task(), WorkspaceOverviewAction(budget=9), overview))
     assert isinstance(steps, list)
     assert isinstance(steps[0], AgentFinishAction)
     assert llm.asked[:3] == ["native", "json", "text"]

@@ -375,6 +375,7 @@ async def test_a_small_model_writes_bound_notes_after_a_short_prompt() -> None:
 async def test_between_condensations_every_request_extends_the_one_before_to_the_byte(bench: Bench) -> None:
     """So that what a provider has cached of the prompt is good for the next one."""
     steps = 24
+    (bench.workspace / "data").write_text("x" * 50_000)
     async with serving(StandIn()) as server:
         server.pages["/v1/models"] = {"data": [{"id": "standin-1", "max_model_len": 20_000}]}
         server.planned.extend(answer(bash(f"seq {n} 1000"), n) for n in range(steps))

@@ -48,7 +48,7 @@ async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None
 
 async def test_its_look_at_the_workspace_counts_as_no_step(bench: Bench) -> None:
     """No model is asked for it: a benchmark's five steps are five for every model."""
-    replies = [act("bash", command="echo 1"), act("bash", command="echo 2")]
+    replies = [answer("new"), act("bash", command="echo 1"), act("bash", command="echo 2")]
     state = await (await bench.session(replies, capabilities=SMALL, iterations=2)).run("Make the files 1 and 2.")
     assert state.change is not None
     assert (state.change.reason, state.iteration) == ("limit", 2)
@@ -108,8 +108,8 @@ async def test_the_end_that_the_model_chose_follows_a_check_that_succeeds(bench:
 
 async def test_nothing_changed_is_told_once_if_the_task_asks_for_a_change(bench: Bench) -> None:
     replies = [
+        answer("new"),
         act("finish", message="I made it."),
-        answer("change"),
         act("finish", message="There is nothing to make."),
     ]
     state = await (await bench.session(replies, capabilities=SMALL)).run("Make a file.")
@@ -120,6 +120,7 @@ async def test_nothing_changed_is_told_once_if_the_task_asks_for_a_change(bench:
 
 async def test_a_repeated_reply_is_asked_for_again(bench: Bench) -> None:
     replies = [
+        answer("new"),
         act("bash", command="ls"),
         act("bash", command="ls"),
         act("bash", command="ls"),
@@ -160,7 +161,7 @@ async def test_a_reply_that_only_reads_before_its_end_runs_no_check(bench: Bench
 async def test_an_end_after_a_command_that_failed_is_questioned_once(bench: Bench) -> None:
     end = act("finish", message="It counts.")
     run = act("bash", command="echo counting; exit 3")
-    session = await bench.session([run, end, answer("change"), end], capabilities=SMALL)
+    session = await bench.session([answer("new"), run, end, end], capabilities=SMALL)
     state = await session.run("Run the counter.")
     assert state.outputs == {"message": "It counts."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
@@ -189,7 +190,7 @@ async def test_a_command_that_failed_may_be_the_answer(bench: Bench, command: st
 async def test_an_end_after_a_write_with_an_undefined_name_is_questioned_once(bench: Bench) -> None:
     end = act("finish", message="It is written.")
     wrong, right = (act("write", path="a.py", content=text) for text in ("print(os.name)\n", "import os\n"))
-    session = await bench.session([wrong, end, right, end], capabilities=SMALL)
+    session = await bench.session([answer("new"), wrong, end, right, end], capabilities=SMALL)
     state = await session.run("Write a.py.")
     assert state.outputs == {"message": "It is written."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
@@ -198,7 +199,7 @@ async def test_an_end_after_a_write_with_an_undefined_name_is_questioned_once(be
 
 async def test_a_long_message_that_may_be_a_question_is_not_pushed_to_a_change(bench: Bench) -> None:
     end = act("finish", message="worker.py")
-    session = await bench.session([answer("change"), end, end], capabilities=SMALL)
+    session = await bench.session([answer("change"), answer("change"), end, end], capabilities=SMALL)
     log = "10:00 ERROR no space left on device\n" * 20
     state = await session.run(f"Which module wrote this?\n\n{log}")
     assert state.outputs == {"message": "worker.py"}

@@ -135,7 +135,7 @@ class CodeActAgent(Agent):
         overview = overview_of(state)
         if overview is None or not (is_small(self.llm.capabilities) and self._is_general):
             return False
-        return bool(overview.shown) or (is_empty(state) and "?" in request_of(state))
+        return bool(overview.shown) or is_empty(state)
 
     @property
     def _is_general(self) -> bool:

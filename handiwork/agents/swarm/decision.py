@@ -58,8 +58,8 @@ def vote_key(answer: str) -> str:
         text = tagged[2].strip()
     if text.endswith("```") and (blocks := _FENCE.findall(text)):
         return "\n".join(line.rstrip() for line in blocks[-1].strip().splitlines())
-    parts = [text] if tagged is not None else reversed(text.splitlines())
-    return next(filter(None, map(_plain, parts)), "")
+    parts = [text] if tagged is not None else text.splitlines()[::-1]
+    return next((plain for part in parts if (plain := _plain(part))), "")
 
 
 def _plain(text: str) -> str:

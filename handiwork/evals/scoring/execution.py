@@ -102,7 +102,7 @@ async def run_script(sandbox: Sandbox, script: str, seconds: float) -> ScriptOut
     began = time.monotonic()
     done = await command_in(sandbox, f"({limited})", seconds + GRACE)
     took = time.monotonic() - began
-    if done.status == "timeout":  # the exit code is that of an interruption
+    if done.status == "timeout" or done.exit_code is None:  # a stopped command has the code of an interruption
         raise SandboxError("the tests did not end at their time limit")
     content = await _both_ends(sandbox, "/tmp/output.log")
     timed_out = done.exit_code in _TIMED_OUT and took >= _EARLY * seconds
