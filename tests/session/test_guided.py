@@ -87,6 +87,16 @@ async def test_the_check_runs_before_the_end_and_its_failure_is_seen(bench: Benc
     assert "[exit code 2]" in str(bench.llm.requests[3][-1])
 
 
+async def test_the_check_runs_in_the_workspace_wherever_the_shell_is(bench: Bench) -> None:
+    (bench.workspace / "Makefile").write_text(MAKEFILE)
+    (bench.workspace / "docs").mkdir()
+    both = [act("write", path="answer", content="4\n"), act("bash", command="cd docs")]
+    session = await bench.session([answer("change"), *both, act("finish", message="It is 4.")], capabilities=SMALL)
+    state = await session.run("Write the answer into the file answer.")
+    assert state.outputs == {"message": "It is 4."}
+    assert [event.exit_code for event in bench.events if isinstance(event, CmdOutputObservation)] == [0, 0]
+
+
 async def test_an_end_without_a_change_since_the_check_failed_is_questioned_once(bench: Bench) -> None:
     (bench.workspace / "Makefile").write_text(MAKEFILE)
     end = act("finish", message="It is 5.")

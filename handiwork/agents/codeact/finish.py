@@ -25,6 +25,7 @@ from handiwork.agents.protocols.ask import ENDS, is_small, read
 from handiwork.agents.protocols.transcript import calls_of, content_of
 from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.check import is_missing
+from handiwork.agents.repair.files import in_workspace
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentDelegateAction,
@@ -96,7 +97,7 @@ def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Actio
     if completion is None or not isinstance(action, CmdRunAction):
         return None
     names = new_files(state)
-    if action.command != check_of(state) and not (names and action.command == _look_for(names)):
+    if action.command not in _runs(state, check_of(state)) and not (names and action.command == _look_for(names)):
         return None
     if not isinstance(observation, CmdOutputObservation) or observation.exit_code != 0:  # None: it still runs
         return None
@@ -173,14 +174,16 @@ async def challenge(
     check, changed = check_of(state), _last_change(state, turn)
     will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
     if check and (will_change or changed):
-        run = next((o for a, o in reversed(turn) if isinstance(a, CmdRunAction) and a.command == check), None)
+        runs = _runs(state, check)
+        run = next((o for a, o in reversed(turn) if isinstance(a, CmdRunAction) and a.command in runs), None)
         if not will_change and run is not None and run.id >= changed:
             if is_missing(check, run.text) or lacks_module(state, run.text):
                 return actions  # a check that says nothing about the work here
             if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
                 return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
         elif await _may_check(llm, state, check, kind, certain=_has_edited(state, turn, before)):
-            return [*before, CmdRunAction(command=check, completion=end.completion, tool_call_id=end.tool_call_id)]
+            command = runs[0] if _directory(state) == state.workspace else runs[1]
+            return [*before, CmdRunAction(command=command, completion=end.completion, tool_call_id=end.tool_call_id)]
     elif small and changed and not before and isinstance(end, AgentFinishAction) and (names := new_files(state)):
         look = _look_for(names)
         if not any(isinstance(action, CmdRunAction) and action.command == look for action, _ in turn):
@@ -335,6 +338,16 @@ async def _asks_for_change(llm: AgentLLM, state: State, kind: str) -> bool:
 
 async def _wants_answer(llm: AgentLLM, state: State) -> bool:
     return await want_of(llm, request_of(state)) == "answer"
+
+
+def _runs(state: State, check: str) -> tuple[str, str]:
+    """Return the check, and the command that runs it in the workspace: `cd` may have led the shell elsewhere."""
+    return check, in_workspace(state.workspace, check)
+
+
+def _directory(state: State) -> str:
+    outputs = (o for _, o in reversed(state.history) if isinstance(o, CmdOutputObservation))
+    return next((output.cwd for output in outputs if output.cwd), state.workspace)
 
 
 def _look_for(files: Sequence[str]) -> str:
