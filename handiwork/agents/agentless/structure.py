@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, cast
 
 from handiwork.agents.repair.check import is_test
 from handiwork.agents.repair.files import CODE
-from handiwork.agents.repair.functions import bare, classes, constants, every_class, every_function, outline
+from handiwork.agents.repair.functions import bare, constants, every_class, every_function, outline
 
 LONG_VALUE, VALUE_END = 30, 10
 """Lines of an assignment that a skeleton shows whole, and of each end of a longer one."""
@@ -105,7 +105,7 @@ def skeleton(path: str, text: str) -> str:
             pass
     lines = text.splitlines()
     parts = [(place.first, outline(place.text)) for _, place in every_function(text)]
-    parts += [(place.first, lines[place.first].rstrip()) for place in classes(text).values()]
+    parts += [(place.first, lines[place.first].rstrip()) for _, place in every_class(text)]
     parts += [(place.first, "\n".join(_cut(place.text.split("\n")))) for place in constants(text).values()]
     return "\n".join(part for _, part in sorted(parts))
 

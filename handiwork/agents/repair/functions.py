@@ -17,26 +17,36 @@ LONGEST_LINE = 500
 LONGEST_SIGNATURE = 1_000
 """Characters of the longest header of several lines."""
 
-_BOUND = r"(?:async[ \t]*)?(?:function|\(.*=>|\w+[ \t]*=>)"
-_ARROW = r"(?:async[ \t]*)?(?:\((?:[^()#]|\([^()]*\))*\)[ \t]*(?::[^=;]+)?|\w+[ \t]*)=>"
+_UNFINISHED = re.compile(r"(?:\(\{?|,)[ \t]*(?://.*|/\*.*)?$")
+"""Ends a line whose parameters continue in the next one."""
+
+_ANNOTATION = r"[ \t]*(?::[^=;]+)?"
+_PARAMETERS = r"\((?:[^()#]|\([^()]*\))*\)"
+_BOUND = rf"(?:async[ \t]*)?(?:(?:function\b[^()]*)?{_PARAMETERS}{_ANNOTATION}(?:=>|\{{)|\w+[ \t]*=>)"
 _MODIFIERS = r"(?:(?:public|private|protected|static|readonly|override|async)[ \t]+)*"
 _HEADERS = (
     re.compile(
         r"^[ \t]*(?:[\w@]+(?:\([\w: ]*\))?[ \t]+)*?(?:def|func|fn|function|fun|sub|defp)[ \t]+"
-        r"(?:\([^)]*\)[ \t]*)?(\w+)"
+        r"(?:\((?:\w+[ \t]+)?\*?(?P<owner>\w+)[^)]*\)[ \t]*)?(?P<name>\w+)"
     ),
-    re.compile(rf"^[ \t]*(?:export[ \t]+)?(?:const|let|var)[ \t]+(\w+)[ \t]*=[ \t]*{_BOUND}"),
-    re.compile(r"^[ \t]*([\w-]+)[ \t]*\([ \t]*\)[ \t]*\{"),
     re.compile(
-        r"^(?:[ \t]*(?!: )(?:[\w:<>,*&\[\]]+[ \t]+)+[*&]*|(?=\w+::))(?:\w+<[^()]*>::)*([\w:~]+)[ \t]*"
-        r"\([^;{}]*\)[^;{}=]*\{?[ \t]*$"
+        rf"^[ \t]*(?:export[ \t]+)?(?:const|let|var)[ \t]+(?P<name>\w+){_ANNOTATION}=[ \t]*"
+        rf"(?:{_BOUND}|(?:async[ \t]*)?function\b)"
     ),
-    re.compile(r"^([\w:~]+)[ \t]*\([^;{}]*\)[^;{}=]*$"),
-    re.compile(rf"^[ \t]+{_MODIFIERS}[*#]?(\w+)(?:<[^()]*>)?[ \t]*\([^;]*\)[ \t]*(?::[^;=]+)?\{{[ \t]*$"),
-    re.compile(rf"^[ \t]+{_MODIFIERS}#?(\w+)(?:[ \t]*:[^=;]+)?[ \t]*=[ \t]*{_ARROW}"),
+    re.compile(r"^[ \t]*(?P<name>[\w-]+)[ \t]*\([ \t]*\)[ \t]*\{"),
+    re.compile(
+        r"^(?:[ \t]*(?![:,] )(?:[\w:<>,*&\[\]]+[ \t]+)+[*&]*|(?=\w+::))(?:\w+<[^()]*>::)?(?P<name>[\w:~]+)[ \t]*"
+        r"\([^;{}]*\)[^;{}=]*(?<!,)\{?$"
+    ),
+    re.compile(r"^(?P<name>[\w:~]+)[ \t]*\([^;{}]*\)[^;{}=]*$"),
+    re.compile(rf"^[ \t]+{_MODIFIERS}[*#]?(?P<name>\w+)(?:<[^()]*>)?[ \t]*\([^;]*\)[ \t]*(?::[^;=]+)?\{{$"),
+    re.compile(rf"^(?:[ \t]*(?:[\w$]+\.)+|[ \t]+{_MODIFIERS}#?)(?P<name>\w+){_ANNOTATION}=[ \t]*{_BOUND}"),
 )
-"""Headers: a keyword and a name; a name bound to a function; a shell function; C and Java; C with the type on the line
-before; a method of JavaScript; a property of its classes that is bound to a function."""
+"""Headers: a keyword, Go's receiver and a name; a variable bound to a function; a shell function; C and Java; C with
+the type on the line before; a method of JavaScript; a property bound to a function.
+
+C's do not end with a comma, as one of Rust's bounds does.
+"""
 
 _BRACED = _HEADERS[3:5]
 """Headers only of what has a body: prototypes and calls look the same."""
@@ -50,15 +60,18 @@ _CONSTANT = re.compile(
 
 _STATEMENTS = {
     *("if", "for", "while", "switch", "catch", "return", "else", "do", "new", "throw", "match", "elif", "with"),
-    *("foreach", "elseif"),
+    *("foreach", "elseif", "try", "synchronized", "using", "case"),
 }
 _CLASS = re.compile(
     r"^(?![ \t]*(?:\w+[ \t]+)*(?:struct|union|enum)[ \t]+\w+(?:[ \t]*[*&]|[ \t]+\w+[ \t]*[;=,(\[]))"
     r"[ \t]*(?:type[ \t]+(?=\w+(?:\[[^\]]*\])?[ \t]+(?:struct|interface)\b)|(?:\w+(?:\([\w: ]*\))?[ \t]+)*?"
-    r"(?:class|impl(?:<[^>]*>)?|struct|enum(?:[ \t]+(?:class|struct))?|union|interface|module|object|trait)[ \t]+)"
-    r"(\w+)"
+    r"(?:class|struct|enum(?:[ \t]+(?:class|struct))?|union|interface|module|object|trait)[ \t]+"
+    r"|(?:unsafe[ \t]+)?impl(?:<.*?>)?[ \t]+(?:[^{]*?[ \t]for[ \t]+)?(?:\w+::)*)(\w+)"
 )
-"""The header of a class; in C, a variable or a function of a structure's type is none."""
+"""The header of a class and the like; in C, a variable or a function of a structure's type is none.
+
+For Rust's ``impl``, with or without a trait, the name is the type's.
+"""
 
 _OUTLINE = re.compile(r"""(?:.*\n)*?.*[:{]\s*(?:\n|\Z)(?:\s*(\"{3}|'{3})(?:.|\n)*?\1\s*\n)?""")
 
@@ -195,20 +208,20 @@ def _header(lines: list[str], number: int) -> str | None:
             following = lines[last + 1].strip() if last + 1 < len(lines) else ""
             opens = pattern not in _BRACED or signature.endswith("{") or following == "{" or following.startswith(": ")
             first_word = signature.split(maxsplit=1)[0].split("(")[0]
-            if opens and not {header[1], first_word} & _STATEMENTS:
-                return header[1]
+            if opens and not {header["name"], first_word} & _STATEMENTS:
+                return ".".join(filter(None, (header.groupdict().get("owner"), header["name"])))
     return None
 
 
 def _signature(lines: list[str], number: int) -> tuple[str, int]:
     """Return the line, with those after it that continue its parameters, and the number of the last one."""
     text, last = lines[number].rstrip(), number
-    while text.endswith(("(", ",")) or last > number:
-        if text.count("(") <= text.count(")") or last + 1 == len(lines):
-            break
-        if len(text) + len(lines[last + 1]) > LONGEST_SIGNATURE:
-            break
+    if not _UNFINISHED.search(text):
+        return text, last
+    while text.count("(") > text.count(")"):
         last += 1
+        if last == len(lines) or len(text) + len(lines[last]) > LONGEST_SIGNATURE:
+            return lines[number].rstrip(), number
         text = f"{text} {lines[last].strip()}"
     return text, last
 
@@ -227,15 +240,17 @@ def _classes(lines: list[str], number: int) -> list[str]:
 
 
 def _end(lines: list[str], first: int, quoted: set[int]) -> int:
-    depth, last = _indent(lines[first]), first
-    for number in range(first + 1, len(lines)):
+    signature, last = _signature(lines, first)
+    depth, body = _indent(signature), last + 1
+    for number in range(body, len(lines)):
         line = lines[number].strip()
         if number in quoted and first not in quoted:
             last = number
         elif line and _indent(lines[number]) <= depth:
-            if line.startswith(")") or (line == "{" and (last == first or "(" in lines[first])):
-                continue  # closes a signature of several lines, or opens the body
-            if (_DIRECTIVE.match(line) or _LABEL.match(line)) and _is_braced(lines[first:number], depth):
+            is_braced = _is_braced([signature, *lines[body:number]], depth)
+            if line.startswith(")") or line == "where" or (line == "{" and not is_braced):
+                continue  # closes a long signature, follows it in Rust, or opens the body
+            if (_DIRECTIVE.match(line) or _LABEL.match(line)) and is_braced:
                 continue
             return number if re.match(r"[}\]]|end\b", line) else last
         elif line:

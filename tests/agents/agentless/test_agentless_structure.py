@@ -85,6 +85,11 @@ class TestSkeleton:
         assert all(part in shown for part in ("const LIMIT = 3;", "class Shape {", "area(x) {", "function draw(s) {"))
         assert "return" not in shown
 
+    def test_every_impl_of_a_type_of_rust_is_shown(self) -> None:
+        rust = "struct P {\n    x: i32,\n}\nimpl P {\n}\nimpl fmt::Display for P {\n    fn fmt(&self) {\n    }\n}\n"
+        shown = skeleton("a.rs", rust)
+        assert all(part in shown for part in ("struct P {", "impl P {", "impl fmt::Display for P {", "fn fmt(&self) {"))
+
     def test_python_with_a_syntax_error_has_an_outline_too(self) -> None:
         assert "def f(x):" in skeleton("a.py", "def f(x):\n    return (\n")
 

@@ -25,16 +25,34 @@ CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
             {"f": (0, 2), "g": (3, 7)},
         ),
         ("class K {\n  m(a) {\n    return 1;\n  }\n}\n", {"K.m": (1, 3)}),
-        ("func (a *A) f(x int) int {\n\treturn 1\n}\n", {"f": (0, 2)}),
+        ("func (a *A) f(x int) {\n\tg()\n}\nfunc (B[T]) f() {\n\tg()\n}\n", {"A.f": (0, 2), "B.f": (3, 5)}),
         ("impl P {\n    pub fn f(&self) -> i32 {\n        1\n    }\n}\n", {"P.f": (1, 3)}),
         (
             "impl<T> P<T> {\n    pub(crate) fn f(&self) -> T {\n        1\n    }\n}\npub(crate) fn g() {\n    2\n}\n",
             {"P.f": (1, 3), "g": (5, 7)},
         ),
+        (
+            "impl a::Z for P {\n    fn f(&self) {\n    }\n}\nimpl<'a> Z for Q<'a> {\n    fn f(&self) {\n    }\n}\n",
+            {"P.f": (1, 2), "Q.f": (5, 6)},
+        ),
+        ("fn f<F>(g: F) -> i32\nwhere\n    F: Fn(),\n{\n    g()\n}\nfn h() {\n}\n", {"f": (0, 5), "h": (6, 7)}),
         ("def f\n  1\nend\nf\n", {"f": (0, 2)}),
         ("static int *f(int a)\n{\n    if (a) {\n        return 0;\n    }\n    return a;\n}\n", {"f": (0, 6)}),
         ("bool f(vector<int> n){\n    for (int i = 0; i < 3; i++)\n        g(i);\n}\n", {"f": (0, 3)}),
         ("class M {\n    static int f(int x) throws E {\n        return x;\n    }\n}\n", {"M.f": (1, 3)}),
+        (
+            "static int f(int a, // (0)\n             int b) {\n#ifdef A\n    a++;\n#endif\n    return a;\n}\n",
+            {"f": (0, 6)},
+        ),
+        (
+            "class M {\n  L<T> f(\n      T a,\n      T b) {\n    if (g(a,\n        b)) {\n    }\n  }\n}\n",
+            {"M.f": (1, 7)},
+        ),
+        (
+            "exports.f = (a) => {\n  x.y = (a).map((b) => b);\n};\nx.g = function (a) {\n};\n"
+            "const H = ({\n  a,\n}) => {\n};\n",
+            {"f": (0, 2), "g": (3, 4), "H": (5, 8)},
+        ),
         ("f() {\n    echo\n}\nfunction g {\n  echo\n}\n", {"f": (0, 2), "g": (3, 5)}),
         (
             "int f(int a)\n{\n#ifdef A\n    a++;\n#endif\nout:\n    return a;\n}\n#define B\nint g(void)\n{\n}\n",
@@ -44,7 +62,10 @@ CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
             'def f():\n    x = """\na\n\nb\n"""\n    return x\n\ny = 1\ndef g():\n    return \'"""\'\n\ny = 1\n',
             {"f": (0, 6), "g": (9, 10)},
         ),
-        ("def f(a):\n    b = (a + 1)  # => 3\n    c = function\n    return g(b,\n        c)\n", {"f": (0, 4)}),
+        (
+            "def f(a):\n    b = (a + 1)  # => 3\n    c = function\n    a.d = function(b)\n    return g(b,\n    c)\n",
+            {"f": (0, 5)},
+        ),
         (
             "class S {\n  find(id: string): T | undefined {\n    return 1;\n  }\n"
             "  async load({ page }: O): Promise<void> {\n    f(1,\n      page);\n  }\n"
@@ -58,14 +79,16 @@ CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
             {"f": (3, 8), "g": (9, 17)},
         ),
         (
-            "Stack::Stack(int n)\n    : size(n)\n{\n}\n\nvoid Stack<T>::push(T x) {\n    n++;\n}\nTEST(a, b);\n",
-            {"Stack::Stack": (0, 3), "push": (5, 7)},
+            "Stack::Stack(int n)\n    : size(n)\n    , most(n)\n{\n}\n\n"
+            "void Stack<T>::push(T x) {\n    n++;\n}\nTEST(a, b);\n",
+            {"Stack::Stack": (0, 4), "push": (6, 8)},
         ),
     ],
     ids=[
-        *("python", "methods", "one line", "javascript", "class", "go", "rust", "rust generic"),
-        *("ruby", "c", "c++", "java", "shell", "directives and labels", "strings"),
-        *("arrow in a comment", "typescript", "c with the type before", "c++ constructor"),
+        *("python", "methods", "one line", "javascript", "class", "go", "rust", "rust generic", "rust traits"),
+        *("rust where", "ruby", "c", "c++", "java", "c lines", "java lines", "bound functions", "shell"),
+        *("directives and labels", "strings", "no arrow and no function", "typescript"),
+        *("c with the type before", "c++ constructor"),
     ],
 )
 def test_where_functions_begin_and_end(text: str, expected: dict[str, tuple[int, int]]) -> None:
