@@ -13,7 +13,17 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.edits import Texts, code_lines, edits_between
-from handiwork.agents.repair.functions import Lines, bare, choices, constants, definitions, functions, outline, replaced
+from handiwork.agents.repair.functions import (
+    Lines,
+    bare,
+    choices,
+    constants,
+    definitions,
+    functions,
+    inline_tests,
+    outline,
+    replaced,
+)
 from handiwork.agents.repair.localise import OUTPUT, excerpts
 from handiwork.agents.repair.places import Place, Project
 from handiwork.agents.repair.progress import Candidate
@@ -124,12 +134,13 @@ def _ways(place: Place, files: Mapping[str, str]) -> list[Ask]:
 
 
 def _question(project: Project, task: str, ask: Ask) -> Message:
+    code = _code(project, ask)
     return Message.text(
         "user",
         render(
             "repair/candidate",
-            code=_code(project, ask),
-            tests=excerpts(project),
+            code=code,
+            tests={path: text for path, text in excerpts(project).items() if text not in code.get(path, "")},
             check=project.check,
             output=shorten(project.output, OUTPUT),
             task=task,
@@ -283,14 +294,20 @@ def _first_block(reply: str) -> str:
 
 
 def _new(target: str, project: Project, changed: Texts, known: Sequence[Candidate]) -> Candidate | None:
-    """Return the candidate with these texts; None if it changes no code or was known."""
+    """Return the candidate with these texts; None if it changes no code, or a test, or was known."""
     texts = {path: _with_line_ends(text, project.files[path]) for path, text in changed.items() if text.strip()}
     different = {path: text for path, text in texts.items() if code_lines(text) != code_lines(project.files[path])}
+    if any(_tests(text) != _tests(project.files[path]) for path, text in different.items()):
+        return None
     edits = edits_between(project.files, different)
     if not edits:
         return None
     candidate = Candidate(target=target, edits=tuple(edits))
     return None if any(candidate.is_same_as(one) for one in known) else candidate
+
+
+def _tests(text: str) -> list[str]:
+    return [test.text for test in inline_tests(text)]
 
 
 def _with_line_ends(text: str, before: str) -> str:

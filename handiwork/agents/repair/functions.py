@@ -79,6 +79,9 @@ _STRING = re.compile(
     r"""(\"{3}|'{3})(?:\\.|[^\\])*?\1|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?:#|//)[^\n]*""", re.DOTALL
 )
 _DIRECTIVE = re.compile(r"#[ \t]*(?:if|ifdef|ifndef|elif|else|endif|define|undef|pragma|include|error|warning)\b")
+_TEST_MARK = re.compile(r"^[ \t]*#\[(?:cfg\(test\)|(?:\w+::)*(?:r?test|test_case)\b)")
+_BEFORE_ITEM = re.compile(r"\s*(?:#\[|//)")
+"""An attribute or a comment between the mark of a test and the test."""
 _LABEL = re.compile(r"[A-Za-z_]\w*:(?!:)")
 
 
@@ -152,8 +155,24 @@ def every_class(text: str) -> Iterator[tuple[str, Lines]]:
 
 
 def definitions(text: str) -> dict[str, Lines]:
-    """Return the functions and constants of a file by name."""
-    return {**functions(text), **constants(text)}
+    """Return the functions and constants of a file by name, without those of its tests."""
+    inside = {number for test in inline_tests(text) for number in range(test.first, test.last + 1)}
+    found = {**functions(text), **constants(text)}
+    return {name: lines for name, lines in found.items() if lines.first not in inside}
+
+
+def inline_tests(text: str) -> list[Lines]:
+    """Return the tests inside a file of code, as Rust has them: the functions and modules marked as such."""
+    lines = text.splitlines()
+    quoted = _quoted(lines)
+    found: list[Lines] = []
+    for number in (number for number, line in enumerate(lines) if _TEST_MARK.match(line)):
+        if found and number <= found[-1].last:
+            continue
+        item = next((n for n in range(number, len(lines)) if not _BEFORE_ITEM.match(lines[n])), number)
+        last = _end(lines, item, quoted)
+        found.append(Lines("\n".join(lines[number : last + 1]), number, last))
+    return found
 
 
 def bare(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 from handiwork.agents.repair.check import is_protected, is_test, named_files
-from handiwork.agents.repair.functions import bare, constants, definitions, functions
+from handiwork.agents.repair.functions import bare, constants, definitions, functions, inline_tests
 
 READ_MOST = 12
 """Maximum number of files read because of the failure."""
@@ -62,9 +62,11 @@ class Project(NamedTuple):
 
     @property
     def tests(self) -> dict[str, str]:
-        """The tests read, and the programs of the check itself."""
+        """The tests read, also those inside of other files, and the programs of the check itself."""
         named = named_files(self.check, self.listed)
-        return {p: text for p, text in self.files.items() if is_test(p) or (p in named and self.is_protected(p))}
+        whole = {p: text for p, text in self.files.items() if is_test(p) or (p in named and self.is_protected(p))}
+        inline = {p: "\n\n".join(test.text for test in inline_tests(text)) for p, text in self.editable.items()}
+        return {**whole, **{path: text for path, text in inline.items() if text}}
 
     def is_protected(self, path: str) -> bool:
         """True if the file belongs to the check."""

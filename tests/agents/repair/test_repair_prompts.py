@@ -145,6 +145,38 @@ async def test_a_constant_that_the_suspected_function_uses_is_a_suspect_too() ->
     assert any("Repair the constant RATES of rates.py" in shown(request) for request in llm.requests)
 
 
+RUST = """pub fn add(a: i32, b: i32) -> i32 {
+    a - b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adds() {
+        assert_eq!(add(2, 3), 5);
+    }
+}
+"""
+
+
+async def test_a_test_inside_of_the_code_is_none_of_the_code_to_repair() -> None:
+    trace = "thread 'tests::adds' panicked at src/lib.rs:11:9:\ntest result: FAILED. 0 passed; 1 failed"
+    state = state_of(
+        task("`cargo test` fails."),
+        *ran(LIST, "Cargo.toml\nsrc/lib.rs\n", 0),
+        *ran("cargo test", trace, 1),
+        *file_read("Cargo.toml", "[package]\n"),
+        *file_read("src/lib.rs", RUST),
+    )
+    weaker = f"```rust\n{RUST.replace('5', '-1')}```"
+    action, _ = await step(state, *[weaker] * 10, f"```rust\n{RUST.replace('a - b', 'a + b')}```")
+    assert isinstance(action, ForkAction)
+    assert action.children[0][1]["task"] == "rewrite src/lib.rs"
+    assert action.children[0][1]["edits"] == [{"path": "src/lib.rs", "old": "    a - b\n", "new": "    a + b\n"}]
+
+
 @pytest.mark.parametrize(
     ("path", "head", "line", "function"),
     [
