@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -145,7 +146,7 @@ def _question(project: Project, task: str, ask: Ask) -> Message:
             output=shorten(project.output, OUTPUT),
             task=task,
             how=ask.how,
-            definition=bare(ask.place.name),
+            definition=ask.place.name if ask.how == "add" else bare(ask.place.name),
             kind="constant" if ask.place.name in constants(project.files[ask.place.path]) else "function",
             path=ask.place.path,
         ),
@@ -213,14 +214,29 @@ def _changed(project: Project, ask: Ask, reply: str, lines: Mapping[str, Lines])
         case "together":
             return ask.target, _changed_together(project, reply)
         case _:
-            block = _first_block(reply)
-            written = next(
-                (one for name, one in definitions(block).items() if bare(name) == bare(ask.place.name)), None
-            )
+            block, name = _first_block(reply), ask.place.name
+            written = _written(block, name)
             if written is None:
                 return ask.target, {}
-            imports = [line for line in block.splitlines()[: written.first] if _IMPORT.match(line)]
-            return ask.target, {path: _with_imports(_with_function(text, ask.place.name, written.text), imports)}
+            whole_name, lines_of = written
+            if "." not in name and name not in definitions(text):
+                name = whole_name
+            imports = [line for line in block.splitlines()[: lines_of.first] if _IMPORT.match(line)]
+            return ask.target, {path: _with_imports(_with_function(text, name, lines_of.text), imports)}
+
+
+def _written(block: str, name: str) -> tuple[str, Lines] | None:
+    """Return the definition of the name in a block, and its name there, which may have the class around it.
+
+    At the margin a method of JavaScript looks like a call.
+    """
+    for text in (block, textwrap.indent(block, "  ")):
+        found = definitions(text)
+        same = [other for other in found if bare(other) == bare(name)]
+        if same:
+            whole = name if name in same else same[0]
+            return whole, found[whole]
+    return None
 
 
 def _changed_line(place: Place, text: str, reply: str, lines: Mapping[str, Lines]) -> tuple[str, Texts]:
@@ -253,9 +269,19 @@ def _is_nested(lines: Lines, all_lines: Mapping[str, Lines]) -> bool:
 
 
 def _with_function(text: str, name: str, written: str) -> str:
-    """Return the text with the function replaced, or added after the others, before the file's closing lines."""
-    found = definitions(text)
-    place = found.get(name) or next((lines for other, lines in found.items() if bare(other) == bare(name)), None)
+    """Return the text with the function replaced, or added after the others, before the file's closing lines.
+
+    A new method follows the last one of its class.
+    """
+    found, owner = definitions(text), name.rpartition(".")[0]
+    siblings = [lines for other, lines in found.items() if owner and other.rpartition(".")[0] == owner]
+    place = found.get(name)
+    if place is None and siblings:
+        last = max(siblings, key=lambda lines: lines.last)
+        indent = re.match(r"[ \t]*", last.text)
+        method = textwrap.indent(textwrap.dedent(written.strip("\n")), indent[0] if indent else "")
+        return replaced(text, last, f"{last.text}\n\n{method}")
+    place = place or next((lines for other, lines in found.items() if bare(other) == bare(name)), None)
     if place is not None:
         return replaced(text, place, written)
     end = next((match.start() for match in _ENDS.finditer(text)), len(text))

@@ -86,7 +86,7 @@ def chosen_places(reply: str, project: Project) -> list[Place]:
         choice = cast("dict[str, Any]", value)
         path, name, act = str(choice.get("path")), str(choice.get("name")), choice.get("act")
         exists = path in found and name in found[path]
-        is_new = act == "add" and path in found and not exists and re.fullmatch(r"[\w-]+", name)
+        is_new = act == "add" and path in found and not exists and re.fullmatch(r"[\w.-]+", name)
         if act in ("rewrite", "delete") and exists:
             places.append(Place(path, name, act))
         elif is_new:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 from handiwork.agents.repair.check import is_protected, is_test, named_files
-from handiwork.agents.repair.functions import bare, constants, definitions, functions, inline_tests
+from handiwork.agents.repair.functions import bare, classes, constants, definitions, functions, inline_tests
 
 READ_MOST = 12
 """Maximum number of files read because of the failure."""
@@ -27,7 +27,7 @@ _DATA = {".md", ".rst", ".txt", ".csv", ".json", ".lock", ".svg", ".png", ".pdf"
 _MISSING = (
     re.compile(r"cannot import name '(\w+)'"),
     re.compile(r"name '(\w+)' is not defined"),
-    re.compile(r"has no attribute '(\w+)'"),
+    re.compile(r"module '[\w.]+' has no attribute '(\w+)'"),
     re.compile(r"\b(?:\w+\.)*(\w+) is not (?:a function|defined|a constructor)\b"),
     re.compile(r"undefined: (?:\w+\.)*(\w+)"),
     re.compile(r"undefined (?:reference to|method|function|local variable or method) [`']?(?:\w+::)*(\w+)"),
@@ -37,6 +37,19 @@ _MISSING = (
     re.compile(r"(\w[\w-]*): (?:command )?not found"),
 )
 """Messages of test runners about a function that does not exist."""
+_MISSING_METHODS = (
+    re.compile(r"(?<!module )'(?P<owner>\w+)'(?: object)? has no attribute '(?P<name>\w+)'"),
+    re.compile(
+        r"symbol:\s+method (?P<name>\w+).*\s+"
+        r"location:\s+(?:class|interface|variable \w+ of type) (?:\w+\.)*(?P<owner>\w+)"
+    ),
+    re.compile(
+        r"no (?:method|function or associated item) named `(?P<name>\w+)` found for .{0,20}`\W*(?:\w+::)*(?P<owner>\w+)"
+    ),
+    re.compile(r"type \*?(?:\w+\.)?(?P<owner>\w+) has no field or method (?P<name>\w+)"),
+    re.compile(r"Property '(?P<name>\w+)' does not exist on type '(?P<owner>\w+)'"),
+)
+"""The same about a method of a class."""
 
 
 class Place(NamedTuple):
@@ -176,13 +189,22 @@ def _imports(lines: str, path: str, importer: str) -> bool:
 
 
 def _missing(project: Project) -> list[Place]:
-    """Return the functions that the output says do not exist, in the file that is likeliest to get them."""
+    """Return the functions that the output says do not exist, in the file that is likeliest to get them.
+
+    A method's is that of its class; one of a class that no file to repair has is left out.
+    """
     editable = project.editable
+    found = [match for pattern in _MISSING_METHODS for match in pattern.finditer(project.output)]
     names = dict.fromkeys(name for pattern in _MISSING for name in pattern.findall(project.output))
     defined = {bare(name) for text in project.files.values() for name in functions(text)}
     places: list[Place] = []
+    for owner, name in dict.fromkeys((match["owner"], match["name"]) for match in found):
+        whole, home = f"{owner}.{name}", next((p for p, text in editable.items() if owner in classes(text)), "")
+        if home and whole not in functions(editable[home]):
+            places.append(Place(home, whole, "add"))
+    methods = {match["name"] for match in found}
     for name in names:
-        if name in defined or not editable:
+        if name in defined or name in methods or not editable:
             continue
         lines = [line for text in project.tests.values() for line in text.splitlines() if _word(name).search(line)]
         clues = f"{project.output}\n" + "\n".join(lines)

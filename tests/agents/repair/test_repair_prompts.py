@@ -13,6 +13,7 @@ from handiwork.agents.base import Step
 from handiwork.agents.repair.agent import RepairAgent
 from handiwork.agents.repair.edits import TextEdit, applied
 from handiwork.agents.repair.files import LIST
+from handiwork.agents.repair.functions import functions, replaced
 from handiwork.agents.state import State
 from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
 from handiwork.events.base import Event
@@ -143,6 +144,71 @@ async def test_a_constant_that_the_suspected_function_uses_is_a_suspect_too() ->
     assert child[1]["task"] == "rewrite RATES in rates.py"
     assert child[1]["edits"] == [{"path": "rates.py", "old": "    'child': 50,\n", "new": "    'child': 5,\n"}]
     assert any("Repair the constant RATES of rates.py" in shown(request) for request in llm.requests)
+
+
+JAVA = "class Cart {\n    int size() {\n        return n;\n    }\n}\n"
+PYTHON = (
+    "class Cart:\n    def size(self):\n        return 1\n\n\nclass Order:\n    def total(self):\n        return 2\n"
+)
+GO = "type Cart struct{}\n\nfunc (c Cart) Size() int {\n\treturn 1\n}\n\ntype Order struct{}\n"
+SCRIPT = "class Cart {\n  size() {\n    return 1;\n  }\n}\nmodule.exports = { Cart };\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "trace", "answer", "method"),
+    [
+        (
+            "Cart.java",
+            JAVA,
+            "  symbol:   method total()\n  location: variable cart of type shop.Cart\n",
+            "int total() {\n    return 0;\n}",
+            "    int total() {\n        return 0;\n    }\n",
+        ),
+        (
+            "cart.py",
+            PYTHON,
+            "AttributeError: 'Cart' object has no attribute 'total'",
+            "class Cart:\n    def total(self):\n        return 0",
+            "    def total(self):\n        return 0\n",
+        ),
+        (
+            "cart.go",
+            GO,
+            "cart.Total undefined (type Cart has no field or method Total)",
+            "func (c Cart) Total() int {\n\treturn 0\n}",
+            "func (c Cart) Total() int {\n\treturn 0\n}\n",
+        ),
+        (
+            "cart.js",
+            SCRIPT,
+            "TypeError: cart.total is not a function",
+            "class Cart {\n  total(a) {\n    return 0;\n  }\n}",
+            "  total(a) {\n    return 0;\n  }\n",
+        ),
+    ],
+    ids=["java", "python", "go", "javascript"],
+)
+async def test_a_missing_method_is_added_to_its_class(
+    path: str, text: str, trace: str, answer: str, method: str
+) -> None:
+    state = state_of(
+        task(f"`{CHECK}` fails."), *ran(LIST, f"{path}\n", 0), *ran(CHECK, trace, 1), *file_read(path, text)
+    )
+    action, _ = await step(state, f"```\n{answer}\n```", *["no"] * 30)
+    assert isinstance(action, ForkAction)
+    edits = [TextEdit.model_validate(edit) for edit in cast("list[JsonValue]", action.children[0][1]["edits"])]
+    size = functions(text)[next(name for name in functions(text) if name.lower() == "cart.size")]
+    assert applied({path: text}, edits)[path] == replaced(text, size, f"{size.text}\n\n{method}")
+
+
+async def test_a_method_is_repaired_by_a_reply_at_the_margin() -> None:
+    text = SCRIPT.replace("size()", "size(a)")
+    state = state_of(
+        task(f"`{CHECK}` fails."), *ran(LIST, "c.js\n", 0), *ran(CHECK, "size: 1 failed", 1), *file_read("c.js", text)
+    )
+    action, _ = await step(state, "```\nsize(a) {\n  return a;\n}\n```", *["no"] * 30)
+    assert isinstance(action, ForkAction)
+    assert action.children[0][1]["edits"] == [{"path": "c.js", "old": "    return 1;\n", "new": "    return a;\n"}]
 
 
 RUST = """pub fn add(a: i32, b: i32) -> i32 {
