@@ -11,7 +11,10 @@ from handiwork.agents.rendering import shorten
 from handiwork.events.observation import CmdOutputObservation
 
 OUTPUT = 4_000
-"""Maximum characters of a check's output that are kept."""
+"""Characters of a check's output that are kept, besides lines with counts."""
+
+COUNTED, LONGEST_COUNT = 1_000, 200
+"""Maximum number of lines with counts that are kept of the middle of an output, and characters of each."""
 
 ENDED = ("done", "exited", "timeout")
 """The statuses of a check that ended or was stopped."""
@@ -19,7 +22,8 @@ ENDED = ("done", "exited", "timeout")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _COUNT = re.compile(r"\b(\d+)[ ]+(failed|failures?|failing|errors?|passed|passing|pass)\b", re.IGNORECASE)
 _NAMED = re.compile(
-    r"\b(failed|failures?|fail|errors?|passed|pass)[:=][ ]*(\d+)\b|^# (fail|pass) (\d+)$", re.IGNORECASE | re.MULTILINE
+    r"\b(failed|failures?|fail|errors?|passed|pass)[:=][ ]*(\d+)\b|^[#ℹ] (fail|pass) (\d+)$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _RAN, _RUN = re.compile(r"\bRan (\d+) tests?"), re.compile(r"\bTests run: (\d+)")
 _LINES = re.compile(r"^\s*(?:not ok\b|--- FAIL:)", re.MULTILINE)
@@ -30,6 +34,7 @@ _UNLOADED = re.compile(
     re.MULTILINE,
 )
 """Messages of test runners about tests that do not run, because code does not load or ends all tests at once."""
+_COUNTING = (_COUNT, _NAMED, _RAN, _RUN, _LINES, _UNLOADED)
 
 
 class _Counts(NamedTuple):
@@ -113,7 +118,18 @@ def outcome_of(observation: CmdOutputObservation, output: str, seconds: float) -
     """Return the outcome of a check that ended with the observation; ``seconds`` is its duration."""
     ended = observation.status != "timeout"
     code = observation.exit_code if ended else None
-    return Outcome(code, shorten(plain(output), OUTPUT), seconds if ended else None)
+    return Outcome(code, _shortened(plain(output)), seconds if ended else None)
+
+
+def _shortened(output: str) -> str:
+    """Return the output; of a long one the ends, and between them the lines that count: some runners' are anywhere."""
+    if len(output) <= OUTPUT:
+        return output
+    first, last = output.rfind("\n", 0, OUTPUT // 2) + 1, output.find("\n", len(output) - OUTPUT // 2) + 1
+    middle = output[first:last].splitlines()
+    counts = [line[:LONGEST_COUNT] for line in middle if any(one.search(line[:LONGEST_COUNT]) for one in _COUNTING)]
+    text = "\n".join(["[... some lines are left out ...]", *counts[:COUNTED]])
+    return f"{shorten(output[:first], OUTPUT)}{text}\n{shorten(output[last:], OUTPUT)}"
 
 
 def patience(first: Outcome) -> float:

@@ -231,6 +231,7 @@ TWO = "===== 2 failed, 3 passed in 0.1s ====="
         (TWO, "1 error"),
         ("Ran 5 tests in 0.1s\n\nFAILED (failures=1)", "Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1)"),
         ("# pass 4\n# fail 1", "# pass 3\n# fail 2"),
+        ("ℹ pass 4\nℹ fail 1", "ℹ pass 3\nℹ fail 2"),
         ("test result: FAILED. 4 passed; 1 failed", "error: could not compile `x` due to 2 previous errors"),
         ("--- FAIL: TestA", "--- FAIL: TestA\n--- FAIL: TestB"),
         ("ok 1\nnot ok 2", "not ok 1\nnot ok 2"),
@@ -282,6 +283,16 @@ def test_an_outcome_that_fails_no_less_is_not_better(output: str, other: str) ->
 def test_failures_are_counted_in_colours_too(output: str, summary: str) -> None:
     observation = CmdOutputObservation(command="check", content="", exit_code=1)
     assert outcome_of(observation, output, 1.0).summary == summary
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["\n".join(["--- FAIL: TestA (0.01s)", "x" * 90] * 99), "x\n" * 9000 + "ℹ pass 1\nℹ fail 99\n" + "x\n" * 9000],
+)
+def test_failures_are_counted_in_all_of_a_long_output(output: str) -> None:
+    outcome = outcome_of(CmdOutputObservation(command="check", content="", exit_code=1), output, 1.0)
+    assert outcome.summary == "exit code 1, 99 failed"
+    assert len(outcome.output) < 8_000
 
 
 def test_nothing_is_better_than_to_pass() -> None:
