@@ -5,6 +5,7 @@ LLMError
 ├── ModelNotFoundError       no such model at this address
 ├── ContextWindowError       the conversation is too long for the model
 ├── RequestRejectedError     the provider refuses the request for another reason
+│   ├── OutputLimitError     the answer reached its length limit before it began: all of it was reasoning
 │   ├── UnsupportedError     the model or its server has no tools, or no schemas
 │   └── TemplateError        its chat template refuses the form of the conversation
 ├── RedirectError            the server redirects the conversation to another address
@@ -58,6 +59,10 @@ class ContextWindowError(LLMError):
 
 class RequestRejectedError(LLMError):
     """The provider refuses the request, and would refuse it again."""
+
+
+class OutputLimitError(RequestRejectedError):
+    """The model used up its output limit for reasoning; to a shorter one there may be an answer."""
 
 
 class UnsupportedError(RequestRejectedError):

@@ -18,6 +18,7 @@ from handiwork.llm.errors import (
     EmptyAnswerError,
     LLMError,
     ModelNotFoundError,
+    OutputLimitError,
     ProviderError,
     RateLimitError,
     RequestRejectedError,
@@ -121,7 +122,7 @@ LASTING: dict[str, tuple[Refusal | Stream, type[LLMError], str]] = {
         "wants to be paid",
     ),
     "filtered": (Stream([chunk({}, "content_filter")]), RequestRejectedError, "filtered"),
-    "all spent on thinking": (Stream([chunk({}, "length")]), RequestRejectedError, "output limit"),
+    "all spent on thinking": (Stream([chunk({}, "length")]), OutputLimitError, "output limit"),
 }
 
 

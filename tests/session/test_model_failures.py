@@ -44,6 +44,7 @@ def said(message: str, **rest: object) -> Json:
 TOO_LONG = Refusal(400, said("This model's maximum is 8192.", code="context_length_exceeded"))
 SILENCE = Stream(text("ha", finish=None), end="hang")
 EMPTY = Stream(text(""))
+ALL_THOUGHT = Stream([chunk({"reasoning_content": "hm"}, "length")])
 
 
 class Served:
@@ -114,6 +115,7 @@ LASTING: dict[str, tuple[list[Plan], str]] = {
     "cut again and again": ([Stream(text("half", finish=None), end="close")] * 2, "cut before its end"),
     "silence again and again": ([SILENCE] * 2, "sent nothing"),
     "nothing but empty replies": ([EMPTY] * 4, "empty answer"),
+    "nothing but reasoning": ([ALL_THOUGHT], "output limit"),
     "a filtered reply": ([Stream([chunk({}, "content_filter")])], "filtered"),
     "a request it refuses": ([Refusal(400, said("temperature out of range"))], "temperature out of range"),
 }
@@ -187,6 +189,12 @@ async def test_a_model_whose_answer_stays_empty_is_told_and_the_session_goes_on(
     state = await (await served.session(EMPTY, EMPTY, bash("echo 1"), EMPTY, EMPTY, finish())).run("go")
     await served.check(state)
     assert served.asked()[-1] == "user: Error: Your reply was empty. Go on with the task, or end it."
+
+
+async def test_a_model_that_only_reasons_until_its_limit_is_told_and_the_session_goes_on(served: Served) -> None:
+    state = await (await served.session(ALL_THOUGHT, bash("echo 1"), ALL_THOUGHT, finish())).run("go")
+    await served.check(state)
+    assert served.asked()[-1].startswith("user: Error: Your reply reached its length limit before its answer began.")
 
 
 async def test_a_question_beside_the_conversation_is_asked_again_after_empty_answers(

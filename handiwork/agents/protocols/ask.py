@@ -15,7 +15,7 @@ from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, calls_of, 
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action
-from handiwork.llm.errors import EmptyAnswerError, UnsupportedError
+from handiwork.llm.errors import EmptyAnswerError, OutputLimitError, UnsupportedError
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, ToolCall
 
@@ -26,6 +26,8 @@ UNKNOWN_WINDOW = 64_000
 """The assumed window in tokens of a model that does not tell its own."""
 
 EMPTY = "Your reply was empty. Go on with the task, or end it."
+ALL_THOUGHT = "Your reply reached its length limit before its answer began. Think less, and take one small step."
+"""What the model is told instead of an answer that cannot be used, once in a row."""
 
 RETRY_TEMPERATURES = (0.6, 1.0)
 """Temperatures of the retries after a reply that repeats an earlier action."""
@@ -66,8 +68,8 @@ async def ask(
     the ``offered`` tools, by default all; a server that binds the reply enforces that. With ``keep_tools`` a native
     request offers all first, and only these if the reply calls another one: as tools stand at the beginning of what the
     model reads, it would read all of the conversation again whenever they change. If the server refuses a feature of
-    the protocol, ``choose`` picks another one. Raises MalformedReplyError, for the first empty reply in a row too, as
-    the model gives no other to the same prompt, and the errors of the model.
+    the protocol, ``choose`` picks another one. Raises MalformedReplyError, for the first reply in a row without an
+    answer too, as the model gives no other to the same prompt, and the errors of the model.
     """
     while True:
         capabilities = llm.capabilities
@@ -91,11 +93,11 @@ async def ask(
             if llm.capabilities == capabilities:
                 raise UnsupportedError(f"{error}; `--protocol auto` lets another protocol take its place") from error
             continue
-        except EmptyAnswerError as error:
+        except (EmptyAnswerError, OutputLimitError) as error:
             last = state.history[-1][1] if state.history else None
-            if last is not None and last.content == EMPTY:
+            if last is not None and last.content in (EMPTY, ALL_THOUGHT):
                 raise  # the model has been told already
-            raise EmptyReplyError(EMPTY) from error
+            raise EmptyReplyError(EMPTY if isinstance(error, EmptyAnswerError) else ALL_THOUGHT) from error
         return read(protocol, completion, tools)
 
 

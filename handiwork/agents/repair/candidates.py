@@ -28,7 +28,7 @@ from handiwork.agents.repair.functions import (
 from handiwork.agents.repair.localise import OUTPUT, excerpts
 from handiwork.agents.repair.places import Place, Project
 from handiwork.agents.repair.progress import Candidate
-from handiwork.llm.errors import ContextWindowError
+from handiwork.llm.errors import ContextWindowError, EmptyAnswerError, OutputLimitError
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message
 
@@ -118,6 +118,8 @@ async def propose(
             completion = await ask_in_form(llm, _question(project, task, ask), _schema(lines), temperature)
         except ContextWindowError:
             return None
+        except (EmptyAnswerError, OutputLimitError):
+            continue
         target, changed = _changed(project, ask, completion.content, lines)
         if candidate := _new(target, project, changed, known):
             return candidate

@@ -16,6 +16,7 @@ from handiwork.events.record import CostSource, Usage
 from handiwork.llm.errors import (
     EmptyAnswerError,
     LLMError,
+    OutputLimitError,
     ProviderError,
     RequestRejectedError,
     TemplateError,
@@ -352,7 +353,7 @@ class ChatLLM:
         if answer.finish_reason == "content_filter":
             raise RequestRejectedError(f"{self._server} filtered the whole answer")
         if answer.finish_reason == "length":
-            raise RequestRejectedError(f"{self._model} used up its output limit before it answered")
+            raise OutputLimitError(f"{self._model} used up its output limit before it answered")
         raise EmptyAnswerError(f"{self._server} sent an empty answer")
 
     @property

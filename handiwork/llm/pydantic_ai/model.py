@@ -36,6 +36,7 @@ from handiwork.llm.errors import (
     AuthenticationError,
     EmptyAnswerError,
     LLMError,
+    OutputLimitError,
     ProviderError,
     RequestRejectedError,
     TemplateError,
@@ -309,7 +310,9 @@ class ProviderLLM:
             error = ProviderError(f"{self._name} broke its answer off")
         elif completion.content or completion.tool_calls:
             return
-        elif response.finish_reason in ("content_filter", "length"):
+        elif response.finish_reason == "length":
+            error = OutputLimitError(f"{self._name} used up its output limit before it answered")
+        elif response.finish_reason == "content_filter":
             error = RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
         else:
             error = EmptyAnswerError(f"{self._name} sent an empty answer")
