@@ -12,6 +12,7 @@ LLMError
 ├── AnswerTooLargeError      the server's answer is over a limit
 ├── RateLimitError           still limited after the retries
 └── ProviderError            5xx, cut stream, silence, garbage, no connection: after the retries
+    ├── OverloadedError      it has no room for requests for a while
     └── EmptyAnswerError     the answer has no text and no call
 """
 
@@ -91,6 +92,10 @@ class RateLimitError(LLMError):
 
 class ProviderError(LLMError):
     """The provider or the connection to it failed, after the retries."""
+
+
+class OverloadedError(ProviderError):
+    """The provider has no room for requests, as Anthropic's 529 and Google's 503 say: that lasts for a minute or so."""
 
 
 class EmptyAnswerError(ProviderError):

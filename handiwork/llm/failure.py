@@ -12,6 +12,7 @@ from handiwork.llm.errors import (
     ContextWindowError,
     LLMError,
     ModelNotFoundError,
+    OverloadedError,
     ProviderError,
     RateLimitError,
     RequestRejectedError,
@@ -39,6 +40,7 @@ _NO_MODEL = re.compile(
 GOOGLES_REFUSAL = "API_KEY_INVALID"
 """Google answers a wrong or expired key with 400 and this reason."""
 
+_OVERLOADED = re.compile(r"overloaded", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient (credits|balance)|credit balance", re.IGNORECASE)
 _TOOLS = r"(?:tools?\b|tool[_ ](?:use|call(?:s|ing)?|choice)|function[_ ]call(?:s|ing)?)"
 _SCHEMA = r"(?:response_format|json[_ ](?:schema|mode)|structured output|grammar)"
@@ -118,7 +120,8 @@ def refusal(
             f"{server} has no model {model}{code}: {words}; check the model's name and the base URL"
         )
     if status is None or status >= 500 or status in (408, 409, 425):
-        return ProviderError(f"{server} failed{code}: {words}", retry_after=retry_after)
+        kind = OverloadedError if status in (503, 529) or _OVERLOADED.search(evidence) else ProviderError
+        return kind(f"{server} failed{code}: {words}", retry_after=retry_after)
     return RequestRejectedError(f"{server} rejects the request{code}: {words}")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from handiwork.llm.errors import EmptyAnswerError, LLMError, ProviderError, RateLimitError
+from handiwork.llm.errors import EmptyAnswerError, LLMError, OverloadedError, ProviderError, RateLimitError
 from handiwork.llm.types import Completion
 
 LONGEST_PAUSE = 60.0
@@ -22,7 +22,7 @@ SILENCE = 300.0
 
 
 RATE_FACTOR = 20
-"""How much longer a pause is after a rate limit without Retry-After: such limits count by the minute."""
+"""How much longer a pause is after a rate limit without Retry-After, which counts by the minute, or an overload."""
 
 
 EMPTY_ATTEMPTS = 2
@@ -36,7 +36,7 @@ class Patience:
     An attempt fails after ``silence`` seconds without data; None means SILENCE, and 600 for a server on this machine or
     its network, which is silent while it reads a long prompt. ``deadline`` limits a whole call with all its attempts.
     ``pause`` is the wait before the second attempt, doubled for each further one, and RATE_FACTOR times as long after a
-    rate limit.
+    rate limit or an overload.
     """
 
     attempts: int = 4
@@ -90,7 +90,7 @@ async def with_retries(patience: Patience, attempt: Callable[[], Awaitable[Compl
                     if len(failed) >= min(most, patience.attempts):
                         error.failed_attempts, error.discarded = tuple(failed[:-1]), tuple(discarded)
                         raise
-                    factor = RATE_FACTOR if isinstance(error, RateLimitError) else 1
+                    factor = RATE_FACTOR if isinstance(error, RateLimitError | OverloadedError) else 1
                     patient = replace(patience, pause=factor * patience.pause)
                     pause = pause_before(len(failed) + 1, patient, error.retry_after)
                 except LLMError as error:

@@ -24,6 +24,7 @@ from handiwork.llm.errors import (
     RequestRejectedError,
     TemplateError,
 )
+from handiwork.llm.failure import refusal
 from handiwork.llm.retry import (
     LONGEST_PAUSE,
     RATE_FACTOR,
@@ -305,11 +306,14 @@ def test_pauses_grow_with_jitter_up_to_a_bound() -> None:
         (ProviderError("oops"), 0.5, 1.0),
         (RateLimitError("busy"), RATE_FACTOR / 2, RATE_FACTOR),
         (RateLimitError("busy", retry_after=7.0), 7.0, 7.0),
+        (refusal(529, said("Overloaded"), "m", "s", "K"), RATE_FACTOR / 2, RATE_FACTOR),
+        (refusal(503, said("experiencing high demand"), "m", "s", "K"), RATE_FACTOR / 2, RATE_FACTOR),
+        (refusal(None, said("x", type="overloaded_error"), "m", "s", "K"), RATE_FACTOR / 2, RATE_FACTOR),
     ],
-    ids=["server error", "rate limit", "rate limit with Retry-After"],
+    ids=["server error", "rate limit", "rate limit with Retry-After", "Anthropic", "Google", "in the stream"],
 )
-async def test_the_pause_after_a_rate_limit_is_longer_unless_the_provider_names_it(
-    error: ProviderError | RateLimitError, shortest: float, longest: float, monkeypatch: pytest.MonkeyPatch
+async def test_the_pause_after_a_rate_limit_or_an_overload_is_longer_unless_the_provider_names_it(
+    error: LLMError, shortest: float, longest: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
     outcomes = iter([error, Completion("fine")])
