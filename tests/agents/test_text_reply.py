@@ -11,7 +11,7 @@ from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import BOUND_TEXT, TEXT
 from handiwork.agents.protocols.ask import read
-from handiwork.events.action import FileWriteAction
+from handiwork.events.action import FileEditAction, FileWriteAction
 from handiwork.llm.types import Completion
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2"
@@ -35,6 +35,17 @@ def written(text: str) -> FileWriteAction:
 def test_a_change_of_a_file_is_not_written_as_its_text(change: str) -> None:
     with pytest.raises(MalformedReplyError, match="this is only a change of it"):
         written(f"```write a.py\n{change}\n```")
+
+
+@pytest.mark.parametrize("heading", ["Usage\n=====", "Install\n======="])
+def test_the_underline_of_a_heading_does_not_divide_a_replacement(heading: str) -> None:
+    old, new = f"{heading}\n\nRun a.", f"{heading}\n\nRun b."
+    change = f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE"
+    assert [
+        (action.old, action.new)
+        for action in read(TEXT, Completion(f"```edit README.rst\n{change}\n{change}\n```"), TOOLS)
+        if isinstance(action, FileEditAction)
+    ] == [(old, new)] * 2
 
 
 @pytest.mark.parametrize("path", ["a.diff", "fixes/a.patch"])

@@ -56,7 +56,8 @@ _FENCE = re.compile(r"([ \t]*)(`{3,})[ \t]*([^`]*?)[ \t]*")
 _SHELL = re.compile(r"(?:bash|sh|shell)\b", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(?:finish|reject|ask)\b|write\b.*\.(?:md|mdx|markdown)['\"]?$", re.IGNORECASE)
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_]\w*))")
-_REPLACEMENT = re.compile(r"<{5,9} ?SEARCH\n(.*?)^={5,9}\n(.*?)^>{5,9} ?REPLACE", re.DOTALL | re.MULTILINE)
+_REPLACEMENT = re.compile(r"(<{5,9}) ?SEARCH\n(.*?)^>{5,9} ?REPLACE", re.DOTALL | re.MULTILINE)
+_DIVIDER = re.compile(r"^(={5,9})\n", re.MULTILINE)
 _PLACE = re.compile(r"(.+?):(\d+)(?:[-:](\d+))?:?")
 """A path with the number of a line, or of the first and last, as programs print it."""
 _DIFF = re.compile(r"\s*(?:diff --git .*\n(?:index .*\n)?)?--- .+\n\+\+\+ .+\n@@ -\d")
@@ -269,6 +270,19 @@ def _only_replaces(body: str) -> bool:
     return bool(body.strip()) and not _REPLACEMENT.sub("", body + "\n").strip()
 
 
+def _replacements(body: str) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new text of each replacement.
+
+    Lines of equals signs also underline headings: the divider is as long as the mark before it, and of several such
+    the middle one, as mostly both texts have the headings.
+    """
+    for match in _REPLACEMENT.finditer(body):
+        lines = list(_DIVIDER.finditer(match[2]))
+        if dividers := [line for line in lines if len(line[1]) == len(match[1])] or lines:
+            divider = dividers[(len(dividers) - 1) // 2]
+            yield match[2][: divider.start()], match[2][divider.end() :]
+
+
 def _is_change(body: str, path: str) -> bool:
     """Return whether the body is a change of a file instead of its text."""
     return _only_replaces(body) or (bool(_DIFF.match(body)) and not path.endswith((".diff", ".patch")))
@@ -290,7 +304,7 @@ def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
             body = str(arguments.get(tool.body, "" if arguments else head))
         yield _call(tool, arguments | {tool.body: body + "\n" * (tool.body == "content" and bool(body))})
     else:
-        pairs = _REPLACEMENT.findall(body + "\n")
+        pairs = list(_replacements(body + "\n"))
         if not pairs:
             raise MalformedReplyError(f"A block of {tool.name} has this form:\n{_form(tool)}")
         for old, new in pairs:
