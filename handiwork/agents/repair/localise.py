@@ -77,7 +77,10 @@ async def choose_places(llm: AgentLLM, project: Project, task: str) -> AgentThin
 
 
 def chosen_places(reply: str, project: Project) -> list[Place]:
-    """Return the places that the model chose, without those that do not exist."""
+    """Return the places that the model chose, without those that do not exist.
+
+    The outlines show methods without their classes, so a bare name stands for each of that name.
+    """
     found = {path: definitions(text) for path, text in project.editable.items()}
     places: list[Place] = []
     for value in _list(reply, "places"):
@@ -85,10 +88,11 @@ def chosen_places(reply: str, project: Project) -> list[Place]:
             continue
         choice = cast("dict[str, Any]", value)
         path, name, act = str(choice.get("path")), str(choice.get("name")), choice.get("act")
-        exists = path in found and name in found[path]
-        is_new = act == "add" and path in found and not exists and re.fullmatch(r"[\w.-]+", name)
-        if act in ("rewrite", "delete") and exists:
-            places.append(Place(path, name, act))
+        known = found.get(path, {})
+        is_new = act == "add" and path in found and name not in known and re.fullmatch(r"[\w.-]+", name)
+        if act in ("rewrite", "delete"):
+            names = [name] if name in known else [other for other in known if bare(other) == name]
+            places += [Place(path, each, act) for each in names]
         elif is_new:
             places.append(Place(path, name, "add"))
     return places[:MOST]

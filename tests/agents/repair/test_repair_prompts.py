@@ -14,6 +14,8 @@ from handiwork.agents.repair.agent import RepairAgent
 from handiwork.agents.repair.edits import TextEdit, applied
 from handiwork.agents.repair.files import LIST
 from handiwork.agents.repair.functions import functions, replaced
+from handiwork.agents.repair.localise import chosen_places
+from handiwork.agents.repair.places import Project
 from handiwork.agents.state import State
 from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
 from handiwork.events.base import Event
@@ -199,6 +201,15 @@ async def test_a_missing_method_is_added_to_its_class(
     edits = [TextEdit.model_validate(edit) for edit in cast("list[JsonValue]", action.children[0][1]["edits"])]
     size = functions(text)[next(name for name in functions(text) if name.lower() == "cart.size")]
     assert applied({path: text}, edits)[path] == replaced(text, size, f"{size.text}\n\n{method}")
+
+
+def test_the_model_may_name_a_method_without_its_class() -> None:
+    files = {"cart.py": f"{PYTHON}\n\ndef half(x):\n    return x / 2\n"}
+    project = Project(CHECK, "1 failed", list(files), files)
+    names = ["total", "Cart.size", "half", "other"]
+    chosen = {"places": [{"act": "rewrite", "path": "cart.py", "name": name} for name in names]}
+    places = chosen_places(f"```json\n{json.dumps(chosen)}\n```", project)
+    assert [place.name for place in places] == ["Order.total", "Cart.size", "half"]
 
 
 async def test_a_method_is_repaired_by_a_reply_at_the_margin() -> None:
