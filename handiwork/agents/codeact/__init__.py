@@ -54,9 +54,9 @@ class CodeActAgent(Agent):
     toolbox = TOOLS
 
     def reset(self) -> None:
-        """Clear the message cache, and the kind of the last request."""
+        """Clear the message cache, the kind of the last request, and the last request that is surely a question."""
         self._message_cache = MessageCache()
-        self._known = ("", "")
+        self._known, self._question = ("", ""), ""
 
     async def step(self, state: State) -> Step:
         """Ask the model for the next actions.
@@ -84,7 +84,10 @@ class CodeActAgent(Agent):
         way = TALK if talks else await self._way(state, kind)
         may_end = talks or (way == "reading" and shows_subject(state))
         allowed = next_offered(state, tools, may_end=may_end) if guided else tools
-        allowed = for_question(state, allowed, way) if way else allowed
+        if way:
+            allowed = for_question(state, allowed, way)
+        elif is_empty(state) and self._question == request_of(state):
+            allowed = for_question(state, allowed, ANY)
         actions, example = await self._ask(state, tools, allowed), True
         check_steered(actions, way)
         for temperature in RETRY_TEMPERATURES if guided else ():
@@ -127,7 +130,7 @@ class CodeActAgent(Agent):
         want = await want_of(self.llm, request)
         if want != "answer" and not (bare and kind == "question" and want != "new"):
             return ""
-        self._known = request, "question"
+        self._known, self._question = (request, "question"), request
         return await way_of(self.llm, request, has_files=not bare)
 
     def _may_steer(self, state: State) -> bool:
