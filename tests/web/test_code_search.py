@@ -10,6 +10,7 @@ from playwright.async_api import expect
 
 from scripts.harness.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
+from tests.web.test_a_session import endless, page_of, state_of
 from tests.web.test_apply import PHONE
 from tests.web.test_for_everybody import violations
 
@@ -50,3 +51,16 @@ async def test_a_match_opens_the_file_at_its_lines(
 
     await field.fill("")
     await expect(page.get_by_role("tree", name="Files")).to_be_visible()
+
+
+async def test_escape_empties_the_search_before_it_interrupts_the_agent(open_window: OpenWindow, api: Api) -> None:
+    session = api.create(bash(endless(6)), finish())
+    page = await page_of(open_window, session, "?pane=files")
+    await expect(state_of(page)).to_contain_text("Running")
+    field = page.get_by_role("searchbox", name="Search the code")
+    await field.fill("tax")
+    await field.press("Escape")
+    await expect(field).to_have_value("")
+    assert "ChangeAgentStateAction" not in api.types(session)
+    await field.press("Escape")
+    await expect(state_of(page)).to_contain_text("Paused")

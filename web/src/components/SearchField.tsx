@@ -8,7 +8,7 @@ interface Props {
   onChange: (value: string) => void;
 }
 
-/** The search of a page, which the key / reaches. */
+/** The search of a page, which the key / reaches and Escape empties. */
 export function SearchField({ label, placeholder, value, onChange }: Props) {
   const input = useRef<HTMLInputElement>(null);
   useShortcuts([{ keys: "/", label: "Search", run: () => input.current?.focus() }]);
@@ -21,6 +21,12 @@ export function SearchField({ label, placeholder, value, onChange }: Props) {
       placeholder={placeholder}
       value={value}
       onChange={(event) => onChange(event.target.value)}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !value || event.nativeEvent.isComposing) return;
+        event.preventDefault();
+        event.stopPropagation(); // for the page, Escape interrupts the agent
+        onChange("");
+      }}
     />
   );
 }
