@@ -11,7 +11,7 @@ from playwright.async_api import Page, Route, expect
 
 from scripts.harness.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
-from tests.web.test_a_session import page_of
+from tests.web.test_a_session import page_of, state_of
 from tests.web.test_apply import PHONE, project_in
 from tests.web.test_for_everybody import violations
 
@@ -418,3 +418,22 @@ async def test_a_new_file_is_created_in_the_session_s_copy_and_edited(
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("button", name="Edit")).to_be_visible()
     assert content_of(api, session, "verses/second.txt") == b"violets are blue"
+
+
+async def test_a_file_that_the_user_replaces_is_shown_and_offered_for_the_folder(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session = api.create(bash("true"), finish(), workspace=str(project_in(tmp_path)))
+    api.until(session, "finished")
+    page = await page_of(open_window, session, "?pane=files")
+    await page.get_by_role("treeitem", name="poem.txt").click()
+    poem = page.get_by_role("region", name="File poem.txt")
+    await expect(poem).to_contain_text("roses are red")
+    page.once("dialog", lambda question: question.accept())
+    (tmp_path / "poem.txt").write_text("roses are mine\n")
+    await page.get_by_role("tabpanel").locator("input[type=file]").set_input_files(tmp_path / "poem.txt")
+    await expect(poem).to_contain_text("roses are mine")
+    await expect(state_of(page)).to_contain_text("1 changed file is not in")
+    api.http.put(f"{session}/files/content", params={"path": "poem.txt"}, content=b"of others\n").raise_for_status()
+    await page.get_by_role("button", name="Reload").click()
+    await expect(poem).to_contain_text("of others")

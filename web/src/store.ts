@@ -50,6 +50,8 @@ interface Snapshot {
   live: Live;
   /** The number of applies and undos in this page: each changes the user's folder, of which the log says nothing. */
   applies: number;
+  /** The number of changes that this page made to the session's files: the log says nothing of them either. */
+  edits: number;
   connected: boolean;
   /** The reason why the session cannot be followed, for example that it was deleted; "" while it can. */
   problem: string;
@@ -95,6 +97,7 @@ export class SessionStore {
       head: Math.max(page.head, page.events.at(-1)?.id ?? 0),
       live: NOTHING,
       applies: 0,
+      edits: 0,
       connected: false,
       problem: "",
     };
@@ -176,6 +179,11 @@ export class SessionStore {
   /** Tell the page that the user's folder has changed. */
   folderChanged(): void {
     this.set({ applies: this.current.applies + 1 });
+  }
+
+  /** Tell the page that the session's files have changed, or are to be looked at again. */
+  filesChanged(): void {
+    this.set({ edits: this.current.edits + 1 });
   }
 
   private readonly online = (): void => this.follower.reconnect();

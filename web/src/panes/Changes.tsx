@@ -28,7 +28,7 @@ const EMPTY: Record<Extent, string> = {
 export default function ChangesPane({ session }: { session: SessionStore }) {
   const events = useSessionPart(session, (now) => now.events);
   const version = useFilesVersion(session);
-  const { comments, notes, besideFile, problem: rejectProblem, rejected, remove } = useLineComments(session);
+  const { comments, notes, besideFile, problem: rejectProblem, remove } = useLineComments(session);
   const [extent, setExtent] = useState<Extent>("total");
   const [chosen, setChosen] = useState<number | null>(null);
   const starts = useMemo(() => events.filter((event) => isStart(extent, event)).map(({ id }) => id), [events, extent]);
@@ -38,7 +38,7 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
   const { value, problem, loading } = useLoaded(async () => {
     if (extent === "total") return session.api.diff({ of: extent });
     return event === undefined ? null : session.api.diff({ of: extent, event });
-  }, [session, extent, event, version, rejected]);
+  }, [session, extent, event, version]);
   // The line numbers of a past step are not those of the files as they are now.
   const total = extent === "total" ? value : null;
   return (

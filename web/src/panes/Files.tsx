@@ -42,7 +42,7 @@ export default function FilesPane({ session }: { session: SessionStore }) {
       }
     }
     setProblem(problems.join(" "));
-    tree.reload();
+    session.filesChanged();
   };
   const choose = (path: string, isDirectory: boolean) => {
     setDirectory(isDirectory ? path : path.slice(0, Math.max(0, path.lastIndexOf("/"))));
@@ -70,7 +70,7 @@ export default function FilesPane({ session }: { session: SessionStore }) {
           }}
         />
         <Button onClick={() => setNaming(true)}>New file</Button>
-        <Button onClick={tree.reload}>Reload</Button>
+        <Button onClick={() => session.filesChanged()}>Reload</Button>
         <span className="faint" role="status">
           {status}
         </span>
@@ -87,7 +87,7 @@ export default function FilesPane({ session }: { session: SessionStore }) {
           session={session}
           directory={directory}
           onCreate={(path) => {
-            tree.reload();
+            session.filesChanged();
             choose(path, false);
           }}
           onClose={() => setNaming(false)}

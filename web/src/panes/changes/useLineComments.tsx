@@ -14,7 +14,6 @@ export function useLineComments(session: SessionStore) {
   const [open, setOpen] = useState<string | null>(() => [...written.keys()].at(-1) ?? null);
   /** The text in the open form, which is drawn again in another view or after another file. */
   const draft = useRef([...written.values()].at(-1) ?? "");
-  const [rejected, setRejected] = useState(0);
   const rejecting = useAsync();
   // The saved list, not the drawn one: a comment may have been added since the page was drawn.
   const change = (next: (list: readonly LineComment[]) => LineComment[]) => {
@@ -32,7 +31,7 @@ export function useLineComments(session: SessionStore) {
     rejecting.run(async () => {
       const hunk = hunkAt(file, at);
       await session.api.reject(file.path, hunk);
-      setRejected((count) => count + 1);
+      session.filesChanged();
       // The agent hears of it with the comments: its own memory still has the change.
       const line = file.lines.find(({ kind }, index) => index > at && (kind === "added" || kind === "deleted"));
       const text = `I rejected this change, the file is without it:\n${hunk}`;
@@ -41,7 +40,7 @@ export function useLineComments(session: SessionStore) {
   const rejectFile = (path: string) =>
     rejecting.run(async () => {
       await session.api.reject(path, null);
-      setRejected((count) => count + 1);
+      session.filesChanged();
       change((list) => withComment(list, path, null, "I rejected your changes of this file, it is as it was before."));
     });
   const besideFile = (path: string) => (
@@ -97,6 +96,5 @@ export function useLineComments(session: SessionStore) {
     }),
     [session, begin, comments, open, rejecting.busy],
   );
-  /** `rejected` counts the rejected hunks and files: each changes the diff. */
-  return { comments, notes, besideFile, problem: rejecting.problem, rejected, remove };
+  return { comments, notes, besideFile, problem: rejecting.problem, remove };
 }

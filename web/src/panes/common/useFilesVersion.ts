@@ -12,5 +12,6 @@ export function useFilesVersion(session: SessionStore): number {
       ? head
       : (events.findLast(({ type }) => type === "SnapshotEvent" || type.endsWith("Observation"))?.id ?? 0),
   );
-  return useSettled(newest, QUIET);
+  const edits = useSessionPart(session, (now) => now.edits);
+  return useSettled(newest, QUIET) + edits;
 }

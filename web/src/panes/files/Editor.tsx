@@ -59,6 +59,7 @@ export function Editor({ session, path, edit, lines, onClose }: Props) {
         return;
       }
       await session.api.files.upload(path, new Blob([text]));
+      session.filesChanged();
       saveComments(session.id, withComment(commentsOf(session.id), path, null, EDITED));
       if (latest.current === text) close();
       else {

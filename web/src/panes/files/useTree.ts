@@ -9,7 +9,6 @@ export interface Tree {
   open: ReadonlySet<string>;
   problem: string;
   toggle: (path: string, unfold: boolean) => void;
-  reload: () => void;
 }
 
 /** The workspace's directories, loaded when unfolded, and again when `version` changes. */
@@ -17,7 +16,6 @@ export function useTree(session: SessionStore, event: number | null, version: un
   const [directories, setDirectories] = useState<ReadonlyMap<string, readonly FileEntry[]>>(new Map());
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [problem, setProblem] = useState("");
-  const [again, setAgain] = useState(0);
 
   useEffect(() => {
     let current = true;
@@ -40,7 +38,7 @@ export function useTree(session: SessionStore, event: number | null, version: un
     return () => {
       current = false;
     };
-  }, [session, event, version, again, open]);
+  }, [session, event, version, open]);
 
   const toggle = useCallback((path: string, unfold: boolean) => {
     setOpen((before) => {
@@ -50,8 +48,5 @@ export function useTree(session: SessionStore, event: number | null, version: un
       return after;
     });
   }, []);
-  const reload = useCallback(() => {
-    setAgain((before) => before + 1);
-  }, []);
-  return { directories, open, problem, toggle, reload };
+  return { directories, open, problem, toggle };
 }
