@@ -13,7 +13,7 @@ from playwright.async_api import Locator, Page, expect
 
 from scripts.harness.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
-from tests.web.test_a_session import page_of, state_of
+from tests.web.test_a_session import page_of, question_of, state_of
 from tests.web.test_for_everybody import violations
 from tests.workspace.trees import git
 
@@ -75,6 +75,18 @@ async def test_changes_are_applied_from_the_banner_and_undone(
     await expect(state).to_contain_text("3 changed files are not in")
     assert sorted(path.name for path in project.iterdir()) == ["old.txt", "poem.txt"]
     assert "red" in (project / "poem.txt").read_text()
+
+
+async def test_no_apply_is_prepared_while_the_agent_waits_for_the_user(open_window: OpenWindow, api: Api) -> None:
+    session = api.create(bash("touch a"), finish(), confirmation="always")
+    page = await open_window("/")
+    async with page.expect_request("**/apply") as prepared:
+        await page.goto(f"/s/{session.rpartition('/')[2]}")
+        await expect(question_of(page)).to_be_visible()
+        await page.wait_for_load_state("networkidle")
+        assert not prepared.is_done()
+        await page.keyboard.press("y")
+    await expect(state_of(page)).to_contain_text("1 changed file is not in")
 
 
 async def test_a_conflict_waits_for_an_answer_and_takes_either_version(

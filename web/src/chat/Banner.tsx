@@ -29,7 +29,7 @@ export function Banner({ store }: { store: SessionStore }) {
   const { info } = useSession(store);
   const [dialog, setDialog] = useState<"model" | "limits" | "permissions" | "apply" | "request" | null>(null);
   const { busy, problem, run } = useAsync();
-  const { value: preview, problem: unknown } = useApplyPreview(store);
+  const { value: preview, problem: unknown } = useApplyPreview(store, info.state === "finished");
   const undoing = useUndo(store);
   const making = useBranch(store);
   const finished = info.state === "finished" && preview !== null;
