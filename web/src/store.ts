@@ -74,12 +74,10 @@ export class SessionStore {
 
   /** Load the newest events and follow the session from there. Throws ApiError. */
   static async open(id: string, connect?: Connect, api: SessionApi = sessionApi(id)): Promise<SessionStore> {
-    const [page, { sessions }] = await Promise.all([
-      api.events({ limit: PAGE }),
-      api.sessions({ q: api.id, limit: 10 }),
-    ]);
-    const row = sessions.find(({ id }) => id.startsWith(api.id));
-    const store = new SessionStore(api, row === undefined ? await api.info() : { ...EMPTY, ...row }, page, connect);
+    // Its row is among those of its forks; a search for it would read the texts of all sessions.
+    const [page, family] = await Promise.all([api.events({ limit: PAGE }), api.tree()]);
+    const row = family.find(({ id }) => id.startsWith(api.id)) ?? (await api.info());
+    const store = new SessionStore(api, { ...EMPTY, ...row }, page, connect);
     // The server needs some time for the first state of a long session; the events do not wait for it.
     await Promise.race([store.hasState, new Promise((resolve) => setTimeout(resolve, HEAD_START))]);
     return store;

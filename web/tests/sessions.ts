@@ -55,8 +55,8 @@ export class Sessions {
       answer.setHeader("content-type", "application/json");
       const found = pathname.endsWith("/events")
         ? this.page(searchParams)
-        : pathname === "/api/sessions"
-          ? { sessions: [rowOf(this.info)], next: null }
+        : pathname.endsWith("/tree")
+          ? { sessions: [{ ...rowOf(this.info), id: "a", title: "the origin" }, rowOf(this.info)] }
           : this.info;
       answer.end(JSON.stringify(found));
     });
