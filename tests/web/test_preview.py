@@ -74,16 +74,20 @@ const attempt = async (work) => {
 """
 
 
-def session_in(api: Api, folder: Path, page: str) -> str:
-    """Return a finished session whose agent started a server in the background."""
+def session_in(api: Api, folder: Path, page: str, *more: Any) -> str:
+    """Return a finished session whose agent started a server in the background, with ``more`` replies."""
     project = project_in(folder)
     (project / "server.py").write_text(SERVER)
     (project / "page.html").write_text(page)
-    script = "/opt/handiwork/bin/python3 server.py > /dev/null 2>&1 & "
-    wait = "until (echo > /dev/tcp/127.0.0.1/8765); do sleep 0.05; done 2> /dev/null"
-    session = api.create(bash(script + wait), finish(), workspace=str(project))
+    session = api.create(started("server.py", 8765), finish(), *more, workspace=str(project))
     api.until(session, "finished")
     return session
+
+
+def started(program: str, port: int) -> dict[str, Any]:
+    """Return the command that starts a server in Python in the background."""
+    wait = f"until (echo > /dev/tcp/127.0.0.1/{port}); do sleep 0.05; done 2> /dev/null"
+    return bash(f"/opt/handiwork/bin/python3 {program} > /dev/null 2>&1 & {wait}")
 
 
 def frame_of(page: Page) -> FrameLocator:
@@ -140,6 +144,19 @@ async def test_servers_are_found_when_they_start_and_the_preview_ends_with_the_s
     api.post(f"{session}/stop")
     await expect(page.get_by_role("alert")).to_contain_text("does not run")
     await expect(page.get_by_title("Preview of port 8765")).to_have_count(0)
+
+
+async def test_a_server_on_a_lower_port_does_not_take_the_place_of_the_page_that_is_shown(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    form = "<!doctype html><title>Form</title><label>Name <input></label>"
+    session = session_in(api, tmp_path, form, started("-m http.server 8700", 8700), finish())
+    page = await page_of(open_window, session, "?pane=preview")
+    field = frame_of(page).get_by_label("Name")
+    await field.fill("Ada")
+    api.post(f"{session}/messages", content="Start another server.")
+    await expect(page.get_by_role("radio", name="Port 8700")).not_to_be_checked()
+    await expect(field).to_have_value("Ada")
 
 
 @pytest.mark.parametrize("options", [{"color_scheme": "light"}, {"color_scheme": "dark"}, PHONE])

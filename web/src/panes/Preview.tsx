@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
@@ -21,7 +21,10 @@ export default function PreviewPane({ session }: { session: SessionStore }) {
   }, []);
   const ports = useLoaded(() => session.api.ports(), [session, looks]);
   const found = ports.value ?? [];
-  const port = wanted ?? found[0] ?? null;
+  // The page that is looked at stays when a server on a lower port starts.
+  const first = useRef<number | null>(null);
+  first.current ??= found[0] ?? null;
+  const port = wanted ?? found.find((one) => one === first.current) ?? found[0] ?? null;
   const listens = port !== null && found.includes(port);
   const preview = useLoaded(
     async () => (listens ? { port, ...(await session.api.preview(port)) } : null),
