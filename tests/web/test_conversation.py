@@ -124,6 +124,15 @@ async def test_a_key_held_down_answers_one_question_only(open_window: OpenWindow
     await expect(state_of(page)).to_contain_text("Finished")
 
 
+async def test_a_key_answers_a_question_also_after_a_choice_in_a_pane(open_window: OpenWindow, api: Api) -> None:
+    session = api.create(bash("touch 1"), finish(), confirmation="always")
+    page = await page_of(open_window, session, "?pane=changes")
+    await expect(question_of(page)).to_contain_text("touch 1")
+    await page.get_by_role("radio", name="Step").check()
+    await page.keyboard.press("y")
+    await expect(state_of(page)).to_contain_text("Finished")
+
+
 async def test_the_number_of_a_step_forks_at_the_end_of_the_step(open_window: OpenWindow, api: Api) -> None:
     two = {"tool_calls": [*bash("echo one > number")["tool_calls"], *bash("echo two > number")["tool_calls"]]}
     session = await finished(api, two, bash("echo three > number"))

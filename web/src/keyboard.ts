@@ -57,5 +57,7 @@ export function keysOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" 
 }
 
 function isTyping(element: HTMLElement): boolean {
-  return element.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
+  // What the user has just chosen with the mouse keeps the focus.
+  if (element instanceof HTMLInputElement) return !["radio", "checkbox", "range"].includes(element.type);
+  return element.isContentEditable || ["TEXTAREA", "SELECT"].includes(element.tagName);
 }
