@@ -375,6 +375,18 @@ async def test_the_agent_is_told_of_an_edit_with_the_comments(
     assert any(text.startswith("Comments on your changes:\n\nnote:\nI edited this file by hand") for text in said)
 
 
+async def test_the_agent_is_not_told_of_an_edit_that_changed_nothing(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    _, page = await opened_editor(open_window, api, tmp_path, "note", b"old\n")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.get_by_role("textbox", name="Text of note").press("Control+s")
+    await page.get_by_role("tab", name="Changes").click()
+    await expect(page.get_by_role("group", name="Comments")).to_contain_text("Comment on a line by its number.")
+    assert not [url for url in asked if "/files/content" in url]
+
+
 async def test_a_comment_written_while_a_hunk_is_being_rejected_is_kept(
     open_window: OpenWindow, api: Api, tmp_path: Path
 ) -> None:

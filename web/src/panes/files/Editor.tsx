@@ -51,7 +51,8 @@ export function Editor({ session, path, edit, lines, onClose }: Props) {
     saveEdit(session.id, path, null);
     onClose();
   };
-  const save = () =>
+  const save = () => {
+    if (text === before) return; // Ctrl+S without an edit
     saving.run(async () => {
       const now = await textNow(session, path);
       if (now !== told) {
@@ -68,6 +69,7 @@ export function Editor({ session, path, edit, lines, onClose }: Props) {
         keep({ before: text, text: latest.current });
       }
     });
+  };
   return (
     <>
       <div className="pane-bar" role="group" aria-label="Edit">
