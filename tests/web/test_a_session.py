@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from scripts.harness.serving import Api, bash, finish
+from scripts.harness.serving import Api, bash, finish, until
 from tests.web.conftest import OpenWindow
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
@@ -115,6 +115,15 @@ async def test_keys_interrupt_what_runs_and_it_goes_on(open_window: OpenWindow, 
     await expect(state).to_contain_text("Paused")
     await state.get_by_role("button", name="Resume").click()
     await expect(state).to_contain_text("Finished")
+
+
+async def test_a_page_opened_late_says_how_long_the_command_has_run(open_window: OpenWindow, api: Api) -> None:
+    session = api.create(bash(endless(6)), finish())
+    await asyncio.to_thread(until, lambda: "CmdRunAction" in api.types(session))
+    await asyncio.sleep(5)
+    page = await page_of(open_window, session)
+    await expect(state_of(page)).to_contain_text(re.compile(r"([5-9]|\d\d) s ·"), timeout=3000)
+    api.post(f"{session}/stop")
 
 
 async def test_a_file_is_uploaded_and_comes_back_as_it_was(open_window: OpenWindow, api: Api) -> None:

@@ -1,6 +1,6 @@
 /** The state of the session, and the commands that help in it. */
 
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { ApplyDialog } from "../apply/ApplyDialog";
 import { PullRequestDialog } from "../apply/PullRequestDialog";
 import { useApplyPreview } from "../apply/useApplyPreview";
@@ -118,11 +118,17 @@ function Progress({ store }: { store: SessionStore }) {
   const live = useSessionPart(store, (now) => now.live);
   const info = useSessionPart(store, (now) => now.info);
   const [seconds, setSeconds] = useState(0);
+  const shown = useRef(false);
   useEffect(() => {
-    setSeconds(0);
-    const start = Date.now();
-    const timer = setInterval(() => setSeconds(Math.round((Date.now() - start) / 1000)), 1000);
+    const now = store.snapshot();
+    // The operation may be older than the page; those after it begin while the page is open.
+    const newest = shown.current || now.last < now.head ? undefined : now.events.at(-1);
+    shown.current = true;
+    const start = Math.min(Date.now(), newest ? Date.parse(newest.timestamp) : Infinity);
+    const count = () => setSeconds(Math.round((Date.now() - start) / 1000));
+    count();
+    const timer = setInterval(count, 1000);
     return () => clearInterval(timer);
-  }, [head]);
+  }, [store, head]);
   return <>{exact(progressText(live, info, seconds))}</>;
 }
