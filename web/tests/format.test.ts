@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { age, bytes, count, duration, money, plural, share } from "../src/wording/format";
+import { age, bytes, costText, count, duration, money, plural, share } from "../src/wording/format";
 import { firstLine } from "../src/wording/text";
 
 test("numbers are short and precise enough", () => {
@@ -23,6 +23,15 @@ test("numbers are short and precise enough", () => {
   ]);
   expect([plural(1, "step"), plural(2, "step")]).toEqual(["1 step", "2 steps"]);
   expect([share(0, 0), share(1, 3)]).toEqual(["0 %", "33 %"]);
+});
+
+test("calls of unknown price are not free", () => {
+  const costs = [
+    { usd: 0, unpriced: 0 },
+    { usd: 0, unpriced: 3 },
+    { usd: 1.5, unpriced: 3 },
+  ];
+  expect(costs.map(costText)).toEqual(["$0", "cost unknown", "at least $1.50"]);
 });
 
 test("a line is the first of a text, cut when it is long", () => {

@@ -30,6 +30,12 @@ export function money(usd: number): string {
   return `$${usd < 1 ? usd.toFixed(4) : usd.toFixed(2)}`;
 }
 
+/** The cost of calls, of which some may have no known price. */
+export function costText({ usd, unpriced }: { usd: number; unpriced: number }): string {
+  if (unpriced === 0) return money(usd);
+  return usd === 0 ? "cost unknown" : `at least ${money(usd)}`;
+}
+
 /** A duration, like 40 ms, 0.4 s, 12 s or 3 min 20 s. */
 export function duration(seconds: number): string {
   if (seconds < 0.095) return `${Math.round(seconds * 1000)} ms`;

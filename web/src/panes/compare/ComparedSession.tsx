@@ -8,7 +8,7 @@ import { DiffView } from "../changes/DiffView";
 import { Empty } from "../common/Empty";
 import { promptTokens } from "../cost/totals";
 import { Problem } from "../../components/Problem";
-import { count, duration, money, plural } from "../../wording/format";
+import { costText, count, duration, plural } from "../../wording/format";
 import { useLoaded } from "../../components/useLoaded";
 import { modelName } from "../../wording/text";
 import { eventLine } from "../timeline/eventLine";
@@ -55,7 +55,7 @@ function Summary({ info, name }: { info: SessionView; name: string }) {
       </h2>
       <p className="faint">
         {info.title}, {modelName(info.model)}, {plural(info.iterations, "step")}, {duration(info.time)},{" "}
-        {count(promptTokens(info.usage) + info.usage.output)} tokens, {money(info.cost.usd)}
+        {count(promptTokens(info.usage) + info.usage.output)} tokens, {costText(info.cost)}
       </p>
     </header>
   );
