@@ -5,6 +5,7 @@ from __future__ import annotations
 from handiwork.agents.pages import page_text
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import (
+    NOT_ALLOWED,
     BrowserOutputObservation,
     CmdOutputObservation,
     ErrorObservation,
@@ -16,6 +17,7 @@ from handiwork.events.observation import (
     JobObservation,
     MCPCallObservation,
     OutputReadObservation,
+    UserRejectObservation,
 )
 
 NO_OUTPUT = "(no output)"
@@ -60,6 +62,9 @@ def observation_text(
             return "\n".join([text.rstrip() or NO_OUTPUT, *_pictures(observation), *status])
         case ErrorObservation():
             return f"Error: {text}"
+        case UserRejectObservation():
+            # The comment alone would look like the action's output.
+            return text if text == NOT_ALLOWED else f"Not done: the user refused it, and says: {text}"
         case MCPCallObservation():
             heading = ["The tool reports an error:"] * observation.error
             return "\n".join([*heading, text.rstrip() or NO_OUTPUT, *_pictures(observation)])

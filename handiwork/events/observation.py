@@ -268,8 +268,12 @@ class PlanObservation(Observation):
     """The plan was changed; ``content`` is the whole plan as text."""
 
 
+NOT_ALLOWED = "The user did not allow it."
+"""What a refusal says without a comment of the user."""
+
+
 class UserRejectObservation(Observation):
-    """The user refused the action; ``content`` is the user's comment."""
+    """The user refused the action; ``content`` is the user's comment, or NOT_ALLOWED."""
 
 
 class HookRejectObservation(Observation):

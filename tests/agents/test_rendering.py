@@ -25,6 +25,7 @@ from handiwork.events.observation import (
     ForkObservation,
     JobObservation,
     OutputReadObservation,
+    UserRejectObservation,
 )
 from handiwork.events.record import CondensationEvent
 from handiwork.llm.types import Completion, ToolCall
@@ -97,6 +98,15 @@ def test_jobs_and_pages_say_how_they_stand(action: Action, observation: Observat
 )
 def test_an_error_in_the_file_is_the_last_line(action: Action, observation: Observation, text: str) -> None:
     assert observation_text(action, observation) == text
+
+
+def test_a_refusal_does_not_look_like_the_output_of_the_command() -> None:
+    assert observation_text(RUN, UserRejectObservation(content="The user did not allow it.")) == (
+        "The user did not allow it."
+    )
+    assert observation_text(RUN, UserRejectObservation(content="make test instead")) == (
+        "Not done: the user refused it, and says: make test instead"
+    )
 
 
 def test_the_changes_of_a_forks_children_are_seen_until_the_history_is_condensed() -> None:

@@ -10,13 +10,17 @@ from pydantic import JsonValue
 
 from handiwork.events.action import AgentState, BrowseInteractiveAction
 from handiwork.events.base import Action, Observation
-from handiwork.events.observation import AgentStateChangedObservation, ErrorObservation, UserRejectObservation
+from handiwork.events.observation import (
+    NOT_ALLOWED,
+    AgentStateChangedObservation,
+    ErrorObservation,
+    UserRejectObservation,
+)
 from handiwork.session.approval.browser_acts import irreversible_acts
 from handiwork.session.approval.rules import ExecutionContext, needs_approval, only_browses, only_reads
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.pending import not_run
 
-DENIED = "The user did not allow it."
 IRREVERSIBLE = "It may be impossible to take back, so no rule allows it: {}."
 PLANNING = (
     "Not executed: in plan mode only actions run that are known to change nothing, like reading files, searching, and "
@@ -41,7 +45,7 @@ class Gate:
         totals = journal.state.totals
         answer = totals.approvals.get(action.id)
         if answer is not None and not answer.allowed:
-            return UserRejectObservation(content=answer.comment or DENIED)
+            return UserRejectObservation(content=answer.comment or NOT_ALLOWED)
         if answer is None and action.id not in totals.asked and action.id < totals.interrupted:
             return not_run()  # a message that interrupted the session resumed it at once
         if totals.plan_mode and action.id not in totals.asked and not only_reads(action, self._context):
@@ -52,7 +56,7 @@ class Gate:
         if action.id in totals.asked:
             # If the session resumed without an answer, the user wrote a message instead.
             waits = journal.state.agent_state == "awaiting_user_confirmation"
-            return "asked" if waits else UserRejectObservation(content=DENIED)
+            return "asked" if waits else UserRejectObservation(content=NOT_ALLOWED)
         network, unasked = tuple(totals.network), totals.unasked
         context = replace(self._context, network=network, workspace=totals.workspace, unasked=unasked)
         reason = None
