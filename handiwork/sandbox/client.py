@@ -18,6 +18,7 @@ from handiwork.events.action import CmdRunAction, HookRunAction, IPythonRunCellA
 from handiwork.events.answers import HOOK_LIMIT, TEXT_LIMIT, AnswerError, answer
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.codec import to_dict
+from handiwork.events.pictures import LONGEST_SIDE, longest_side
 from handiwork.sandbox.base import NO_SECRETS, OnOutput
 from handiwork.sandbox.pipe import PIECE_LIMIT, Pipe, PipeError
 from handiwork.sandbox.questions import AskModel, ModelQuestions, QuestionError
@@ -50,6 +51,12 @@ IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
 
 IMAGE_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 """The accepted media types of pictures, and the first bytes of their files."""
+
+LEFT_OUT = (
+    f"[a picture is left out: it is no {' or '.join(IMAGE_BEGINNINGS)} of usual size, which is {LONGEST_SIDE} pixels a "
+    f"side and {IMAGE_LIMIT / 1e6} MB at most]"
+)
+"""What the model is told instead of another picture."""
 
 SOUND_BEGINNINGS = {"audio/wav": b"RIFF", "audio/mpeg": (b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa")}
 """The accepted media types of sounds, and how their files may begin."""
@@ -295,7 +302,7 @@ class Client:
         problems: list[str] = []
         for image in cast(list[object], images):
             if (part := await self._fetch_part(image, IMAGE_BEGINNINGS)) is None:
-                problems.append(f"[a picture is left out: it is no {' or '.join(IMAGE_BEGINNINGS)} of usual size]")
+                problems.append(LEFT_OUT)
             else:
                 parts.append(part)
         return parts, problems
@@ -310,6 +317,8 @@ class Client:
         beginning = beginnings.get(media_type) if isinstance(media_type, str) else None
         # A model's provider refuses a whole conversation if one of its pictures is invalid.
         if beginning is None or not data.startswith(beginning) or len(data) > IMAGE_LIMIT:
+            return None
+        if longest_side(data) > LONGEST_SIDE:
             return None
         return {"blob": await self._save_blob(_once(data)), "media_type": media_type}
 

@@ -141,7 +141,13 @@ async def test_pictures_that_are_not_of_the_protocol_are_an_error(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("media_type", "data"),
-    [("image/png", b"no picture"), ("text/html", png()), ("image/png", png() + b"x" * 4_000_000)],
+    [
+        ("image/png", b"no picture"),
+        ("text/html", png()),
+        ("image/png", png() + b"x" * 4_000_000),
+        ("image/png", png(8001, 1)),
+        ("image/jpeg", b"\xff\xd8\xff\xe0\0\x10" + bytes(14) + b"\xff\xc0\0\x11\x08\0\x01\x1f\x41"),
+    ],
 )
 async def test_what_is_no_picture_is_left_out(tmp_path: Path, media_type: str, data: bytes) -> None:
     named = f'[{{"spool": "a", "media_type": "{media_type}", "blob": "{"0" * 64}"}}]'

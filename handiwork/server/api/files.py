@@ -14,6 +14,7 @@ from handiwork.agents.history import is_from_user
 from handiwork.events.action import CodeBlocksAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CodeBlocksObservation, ErrorObservation
+from handiwork.events.pictures import LONGEST_SIDE, longest_side
 from handiwork.events.record import StepStarted
 from handiwork.log.eventlog import EventLog
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
@@ -154,6 +155,8 @@ async def add_blob(call: OperationCall[None, None]) -> NewBlob:
     media_type = _picture(data)
     if media_type is None:
         raise RequestRefusedError(422, "the body is neither a PNG nor a JPEG picture")
+    if longest_side(data) > LONGEST_SIDE:
+        raise RequestRefusedError(422, f"models accept no picture of more than {LONGEST_SIDE} pixels a side")
     return NewBlob(blob=await call.supervisor.store.blobs.put(data), media_type=media_type, size=len(data))
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from handiwork.events.action import MCPCallAction, MCPToolsAction
 from handiwork.events.base import Observation, Part
 from handiwork.events.observation import ErrorObservation, MCPCallObservation, MCPToolsObservation
+from handiwork.events.pictures import LONGEST_SIDE, longest_side
 from handiwork.events.record import MCPServerEvent, MCPTool
-from handiwork.sandbox.client import IMAGE_BEGINNINGS, IMAGE_COUNT, IMAGE_LIMIT, KEEP
+from handiwork.sandbox.client import IMAGE_BEGINNINGS, IMAGE_COUNT, IMAGE_LIMIT, KEEP, LEFT_OUT
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -57,7 +58,7 @@ async def observation_of(action: MCPCallAction, result: types.CallToolResult, sa
         if part.type != "image":
             texts.append(_text(part))
         elif (picture := _picture(part.data, part.mime_type)) is None or len(images) == IMAGE_COUNT:
-            texts.append(f"[a picture is left out: it is no {' or '.join(IMAGE_BEGINNINGS)} of usual size]")
+            texts.append(LEFT_OUT)
         else:
             images.append(Part(blob=await save(picture), media_type=part.mime_type))
     if not result.content and result.structured_content is not None:
@@ -123,7 +124,9 @@ def _picture(data: str, media_type: str) -> bytes | None:
         picture = base64.b64decode(data)
     except ValueError:
         return None
-    return picture if picture.startswith(beginning) and len(picture) <= IMAGE_LIMIT else None
+    if not picture.startswith(beginning) or len(picture) > IMAGE_LIMIT or longest_side(picture) > LONGEST_SIDE:
+        return None
+    return picture
 
 
 async def _bounded(text: str, save: SaveBytes) -> dict[str, Any]:
