@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.history import condense
 from handiwork.agents.rendering import observation_text
 from handiwork.events.action import (
@@ -151,6 +152,12 @@ def test_a_large_output_says_how_the_rest_is_read_however_much_is_shown(limit: i
 def test_the_tools_ask_for_them(name: str, arguments: str, action: Action) -> None:
     (made,) = native_actions(Completion("", (ToolCall("c1", name, arguments),)))
     assert made == action.with_fields(tool_call_id="c1", timestamp=made.timestamp)
+
+
+def test_the_tools_say_that_paths_start_from_the_directory_of_the_shell() -> None:
+    arguments = [tool.tool.parameters["properties"] for tool in TOOLS]
+    paths = [own["path"]["description"] for own in arguments if "path" in own]
+    assert paths == ["The file, absolute or from the shell's directory."] * 3
 
 
 def test_the_lines_of_a_file_that_are_left_out_are_named() -> None:

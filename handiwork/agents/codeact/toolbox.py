@@ -131,7 +131,7 @@ TOOLS: Sequence[ActionTool] = (
             "Show a text file, or lines of it.",
             parameters(
                 ["path"],
-                path=("string", "The file, absolute or from the workspace."),
+                path=("string", "The file, absolute or from the shell's directory."),
                 start=("integer", "The first line, from 1."),
                 end=("integer", "The last line."),
             ),
@@ -145,7 +145,7 @@ TOOLS: Sequence[ActionTool] = (
             "Write a whole file, new or in place of the old one, with all its lines. For new and for small files.",
             parameters(
                 ["path", "content"],
-                path=("string", "The file, absolute or from the workspace."),
+                path=("string", "The file, absolute or from the shell's directory."),
                 content=("string", "All of its text, also what stays."),
             ),
         ),
@@ -158,7 +158,7 @@ TOOLS: Sequence[ActionTool] = (
             "Replace a text that occurs exactly once in a file.",
             parameters(
                 ["path", "old", "new"],
-                path=("string", "The file, absolute or from the workspace."),
+                path=("string", "The file, absolute or from the shell's directory."),
                 old=("string", "The exact text to replace, with enough lines around it to be unique."),
                 new=("string", "The text to put there."),
             ),
@@ -188,7 +188,7 @@ TOOLS: Sequence[ActionTool] = (
             "application, use `delegate` with the agent BrowsingAgent.",
             parameters(
                 ["url"],
-                url=("string", "The address, or the path of a page of the workspace."),
+                url=("string", "The address, or the path of a page, absolute or from the shell's directory."),
                 view={
                     "type": "string",
                     "enum": list(get_args(BrowserView)),
