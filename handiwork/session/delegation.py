@@ -66,8 +66,8 @@ class Branches(Protocol):
         """Return an unstarted sandbox on the child's copy of the parent's files; create the copy if it is missing."""
         ...
 
-    async def diff(self, child: int) -> str:
-        """Return the copy's changes since the session's start as a unified diff."""
+    async def diff(self, parent: int, child: int) -> str:
+        """Return the copy's changes to the parent's files as a unified diff."""
         ...
 
     async def keep(self, children: Collection[int]) -> None:
@@ -163,7 +163,7 @@ class Delegation:
         if not all(_has_ended(child) for child in children):
             return None
         await self._give_up(loop, [child.id for child in children if child.agent_state == "stopped"])
-        outcomes = [await _outcome(self._branches, child) for child in children]
+        outcomes = [await _outcome(self._branches, loop.executor.branch, child) for child in children]
         text = "\n".join(f"{number}. {_outcome_text(child)}" for number, child in enumerate(children, 1))
         return ForkObservation(outcomes=tuple(outcomes), content=text)
 
@@ -267,8 +267,9 @@ def _is_overtaken(loop: Loop, action: AgentDelegateAction | ForkAction) -> bool:
     return action.id < loop.root.totals.interrupted < newest_message(loop.state) and not has_begun
 
 
-async def _outcome(branches: Branches, child: State) -> ChildOutcome:
-    diff = await branches.diff(child.id) if child.local_iteration else ""  # before its first step it may have no copy
+async def _outcome(branches: Branches, parent: int, child: State) -> ChildOutcome:
+    # Before its first step it may have no copy.
+    diff = await branches.diff(parent, child.id) if child.local_iteration else ""
     return ChildOutcome(agent=child.agent, outcome=child.agent_state, outputs=_outputs(child), diff=diff)
 
 

@@ -136,6 +136,18 @@ def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequenc
     return _changes(workspace, ((path, side(old, path), side(new, path)) for path in old.keys() | new.keys()))
 
 
+def changes_since(earlier: Iterable[Change], later: Iterable[Change]) -> list[Change]:
+    """Return the changes from one state of the files to another, both given by their changes to the base."""
+    before, after = ({change.path: change for change in changes} for changes in (earlier, later))
+    changes: list[Change] = []
+    for path in sorted(before.keys() | after.keys()):
+        old = before[path].new if path in before else after[path].old
+        new = after[path].new if path in after else before[path].old
+        if (kind := _kind(old, new)) is not None:
+            changes.append(Change(path, kind, old, new))
+    return changes
+
+
 def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | None]:
     """Return the side at each path that the layers add or cover; None if it is hidden."""
     sides: dict[str, Side | None] = {}

@@ -335,7 +335,8 @@ async def test_children_work_side_by_side_on_copies_of_their_own(store: Store, t
     assert isinstance(came, ForkObservation)
     assert [child.outputs for child in came.outcomes] == [{"content": "common"}, {"content": ""}]
     assert "-before\n+one\n" in came.outcomes[0].diff
-    assert "deleted file" in came.outcomes[1].diff
+    assert "common" not in came.outcomes[0].diff, "the parent had made it before"
+    assert came.outcomes[1].diff.count("deleted file") == 2
     assert state.agent_state == "finished"
     assert list((tmp_path / "data/sessions" / opened.id / "children").iterdir()) == []
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import apply
-from handiwork.workspace.changes import Change, Side, changes_of_overlay, changes_of_tree, side_at
+from handiwork.workspace.changes import Change, Side, changes_of_overlay, changes_of_tree, changes_since, side_at
 from handiwork.workspace.files.safe_open import open_file
 from handiwork.workspace.files.temp_dir import temporary_dir
 from handiwork.workspace.patch import diffstat, unified_diff, without_hunk
@@ -65,6 +65,25 @@ def test_a_tree_worked_on_in_place_tells_the_same(session: Start) -> None:
     here = session(BEFORE)
     subprocess.run(["bash", "-ec", SCRIPT], cwd=here.source, check=True)
     assert found(changes_of_tree(here.workspace, here.source)) == EXPECTED
+
+
+def test_changes_to_one_base_tell_what_changed_between_them() -> None:
+    base, one, two = (Side(Path(), "f", 0o100644, 2, text) for text in (b"0\n", b"1\n", b"2\n"))
+    earlier = [
+        Change("both", "modified", base, one),
+        Change("early", "added", None, one),
+        Change("gone", "added", None, one),
+    ]
+    later = [
+        Change("both", "modified", base, two),
+        Change("early", "added", None, one),
+        Change("late", "deleted", base, None),
+    ]
+    assert [(change.path, change.kind, change.old, change.new) for change in changes_since(earlier, later)] == [
+        ("both", "modified", one, two),
+        ("gone", "deleted", one, None),
+        ("late", "deleted", base, None),
+    ]
 
 
 def test_a_manifest_of_an_earlier_version_tells_the_same(session: Start) -> None:

@@ -12,6 +12,7 @@ from handiwork.paths import private_dirs
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.users import sandbox_ids
 from handiwork.tasks import run_to_end
+from handiwork.workspace.changes import changes_since
 from handiwork.workspace.patch import unified_diff
 from handiwork.workspace.session_files import SessionFiles
 from handiwork.workspace.snapshots.object_store import remove_tree
@@ -33,9 +34,13 @@ class WorkspaceBranches:
             await run_to_end(asyncio.to_thread(_copy, self._files.of_child(parent), files.folder))
         return self._make(files)
 
-    async def diff(self, child: int) -> str:
-        """Return the copy's changes since the session's start as a unified diff."""
-        return await asyncio.to_thread(lambda: unified_diff(self._files.of_child(child).changes()))
+    async def diff(self, parent: int, child: int) -> str:
+        """Return the copy's changes to the parent's files as a unified diff."""
+        return await asyncio.to_thread(self._diff, self._files.of_child(parent), self._files.of_child(child))
+
+    @staticmethod
+    def _diff(parent: SessionFiles, child: SessionFiles) -> str:
+        return unified_diff(changes_since(parent.changes(), child.changes()))
 
     async def keep(self, children: Collection[int]) -> None:
         """Remove all other copies."""
