@@ -110,15 +110,18 @@ def prompt_messages(
     """
     instructions = protocol.instructions(tools, compact=small)
     native = protocol is NATIVE
-    values = {"instructions": instructions, "native": native}
+    values = {"instructions": instructions, "native": native, "sandbox": state.sandbox}
     names = {tool.name for tool in tools}
     if small:
-        sandbox, network = state.sandbox, state.totals.network
-        prompt = render("codeact/compact", **values, tools=names, sandbox=sandbox, network=network)
+        prompt = render("codeact/compact", **values, tools=names, network=state.totals.network)
     else:
         useless = (*(() if capabilities.vision else SEEING), *(() if capabilities.hearing else HEARING))
         lines = [*(skill.line for skill in documentation() if skill.name not in useless), *state.skills]
-        prompt = render("codeact/system", **values, tools=names, skills=lines, workspace=state.workspace)
+        # A host allowed once comes and goes with a notice: the provider would read all of a changed prompt again.
+        network = [host for host in state.totals.network if host not in state.totals.once]
+        prompt = render(
+            "codeact/system", **values, tools=names, network=network, skills=lines, workspace=state.workspace
+        )
     yield Message.text("system", prompt)
     if small and not native and example:
         yield from worked_example(protocol, tools)
