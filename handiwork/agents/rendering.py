@@ -127,7 +127,9 @@ def _lines(read: FileReadObservation, limit: int) -> str:
     half = limit // 2
     first = read.content[:half].rpartition("\n")[0]
     last = (read.tail or read.content)[-half:].partition("\n")[2]
-    start, end = read.start + len(first.splitlines()), read.end - len(last.splitlines())
+    # Only a line feed ends a line of a file: form feeds and bare carriage returns are inside of lines.
+    start = read.start + len(first.split("\n"))
+    end = read.end - len(last.removesuffix("\n").split("\n")) if last else read.end
     if not first or end < start:  # lines that are too long to be counted
         return _outcome(read, limit, pages=True)
     note = f"[... lines {start} to {end} of {read.lines} left out: `read` them with start={start} end={end} ...]"

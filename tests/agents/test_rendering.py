@@ -176,3 +176,16 @@ def test_the_lines_of_a_file_that_are_left_out_are_named() -> None:
     assert "[... lines 27 to 178 of 200 left out" in observation_text(FileReadAction(path="a.py"), cut, 400, pages=True)
     one = FileReadObservation(path="a.js", content="x" * 900, start=1, end=1, lines=1)
     assert "500 characters left out" in observation_text(FileReadAction(path="a.js"), one, 400, pages=True)
+
+
+@pytest.mark.parametrize("inside", ["", "\f", "10 %\r20 %\r", "\u2028"])
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+def test_only_a_line_feed_ends_a_line_that_is_left_out(inside: str, between: str) -> None:
+    text = between.join(f"{inside}word {number}" for number in range(200)) + "\n"
+    lines = text.count("\n")
+    read = FileReadObservation(path="a.c", content=text, start=1, end=lines, lines=lines)
+    head, _, rest = observation_text(FileReadAction(path="a.c"), read, 400, pages=True).partition("\n[... lines ")
+    numbers, _, tail = rest.partition(" of ")
+    start, end = map(int, numbers.split(" to "))
+    assert head == "\n".join(text.split("\n")[: start - 1])
+    assert tail.partition(" ...]\n")[2] == "\n".join(text.split("\n")[end:])
