@@ -14,7 +14,9 @@ from handiwork.events.base import Part
 from handiwork.llm.errors import TemplateRule
 from handiwork.llm.types import Message
 
-INTERRUPTED = "The call was interrupted before it had a result."
+NOT_DONE = "Not carried out: another call of this reply failed or came before it, or the user has written meanwhile."
+"""The answer to a call without one: a session answers all those that it has begun."""
+
 _LATE_ANSWER = "Result of an earlier tool call:"
 _GO_ON = Message.text("user", "Go on.")
 _BEGIN = Message.text("user", "Begin.")
@@ -40,8 +42,8 @@ class Normaliser:
 
         There is one system message, first; later ones become user messages. User and assistant alternate, starting and
         ending with user (or tool): neighbours of one role are merged, empty messages left out. Every tool call is
-        followed by its answer, or by a note that it was interrupted; an answer without a call becomes a user message;
-        images of answers follow in a user message.
+        followed by its answer, or by a note that it was not carried out; an answer without a call becomes a user
+        message; images of answers follow in a user message.
         """
         head = 0
         while head < len(messages) and messages[head].role == "system":
@@ -77,7 +79,7 @@ class Normaliser:
                     unanswered[len(out)] = (message, call.id)
                     out.append(message)  # placeholder for the answer
         for index, (message, call_id) in unanswered.items():
-            out[index] = self._interrupted_answer(message, call_id)
+            out[index] = self._answer_of_none(message, call_id)
         return self._insert_images(out, images) if images else out
 
     def _insert_images(self, messages: list[Message], images: dict[int, Message]) -> list[Message]:
@@ -164,10 +166,10 @@ class Normaliser:
             created["user"] = Message("user", parts)
         return created["user"]
 
-    def _interrupted_answer(self, message: Message, call_id: str) -> Message:
+    def _answer_of_none(self, message: Message, call_id: str) -> Message:
         created = self._created.setdefault(message, {})
         if call_id not in created:
-            created[call_id] = Message.text("tool", INTERRUPTED, tool_call_id=call_id)
+            created[call_id] = Message.text("tool", NOT_DONE, tool_call_id=call_id)
         return created[call_id]
 
 

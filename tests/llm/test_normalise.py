@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handiwork.events.base import Part
 from handiwork.llm.errors import TemplateRule
-from handiwork.llm.normalise import INTERRUPTED, Normaliser
+from handiwork.llm.normalise import NOT_DONE, Normaliser
 from handiwork.llm.openai_compatible.wire import Wire, no_blobs
 from handiwork.llm.types import Message, ToolCall
 
@@ -74,7 +74,7 @@ def test_a_call_without_an_answer_gets_one_that_says_so() -> None:
         "user: u",
         "assistant: ",
         "tool: out",
-        f"tool: {INTERRUPTED}",
+        f"tool: {NOT_DONE}",
         "user: stop",
     ]
 
