@@ -24,6 +24,11 @@ NO_OUTPUT = "(no output)"
 NO_LINES = "(no line matches)"
 DONE = "Done."
 
+STATES = 4
+"""The most states of a line, like those of a progress bar, that are all shown."""
+
+_PRINTED = (CmdOutputObservation, IPythonRunCellObservation, JobObservation)
+
 _STATUS = {
     "running": "[still running: an empty command waits for more, C-c as input stops it]",
     "input": "[it waits for input: send it with is_input]",
@@ -112,12 +117,25 @@ def _fault(observation: FileWriteObservation | FileEditObservation) -> str:
 
 def _outcome(observation: Observation, limit: int, pages: bool) -> str:
     """Return the observation's text, about ``limit`` characters at most; a note counts the omitted bytes."""
+    shown = _last_states if isinstance(observation, _PRINTED) else str
     if observation.blob is None:
-        return shorten(observation.text, limit)
+        return shorten(shown(observation.text), limit)
     head, tail = observation.content[: limit // 2], observation.tail[-(limit // 2) :]
     omitted = observation.size - len(head.encode()) - len(tail.encode())
     hint = f"; the whole is output {observation.blob[:12]}: read_output shows its lines" if pages else ""
-    return f"{head}\n[... {omitted} bytes left out{hint} ...]\n{tail}"
+    return f"{shown(head)}\n[... {omitted} bytes left out{hint} ...]\n{shown(tail)}"
+
+
+def _last_states(text: str) -> str:
+    """Return a program's output with the last state alone of each line that it has written again and again."""
+    return "\n".join(map(_last_state, text.split("\n"))) if "\r" in text else text
+
+
+def _last_state(line: str) -> str:
+    states = line.rstrip("\r").split("\r")
+    if len(states) <= STATES:
+        return line
+    return f"[... {len(states) - 1} texts before a carriage return left out ...]{states[-1]}"
 
 
 def _lines(read: FileReadObservation, limit: int) -> str:

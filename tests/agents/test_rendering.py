@@ -101,6 +101,18 @@ def test_an_error_in_the_file_is_the_last_line(action: Action, observation: Obse
     assert observation_text(action, observation) == text
 
 
+def test_of_a_progress_bar_only_the_last_state_is_seen() -> None:
+    bar = "".join(f"\r{percent:3}% of 5 MB" for percent in range(101))
+    printed = CmdOutputObservation(command="make", content=f"begin\r\n{bar}\nend\n", exit_code=0)
+    assert observation_text(RUN, printed) == (
+        "begin\r\n[... 101 texts before a carriage return left out ...]100% of 5 MB\nend\n[exit code 0]"
+    )
+    running = CmdOutputObservation(command="make", content="1%\r2%\r3%\r4%\r5%\r", exit_code=None, status="running")
+    assert observation_text(RUN, running).startswith("[... 4 texts before a carriage return left out ...]5%\n")
+    few = CmdOutputObservation(command="make", content="a\rb\rc\r\n", exit_code=0)
+    assert observation_text(RUN, few) == "a\rb\rc\n[exit code 0]"
+
+
 def test_a_refusal_does_not_look_like_the_output_of_the_command() -> None:
     assert observation_text(RUN, UserRejectObservation(content="The user did not allow it.")) == (
         "The user did not allow it."
