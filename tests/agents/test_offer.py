@@ -269,7 +269,7 @@ async def test_a_question_in_a_folder_without_files_makes_none(
     assert [name for name in ("finish", "bash", "ipython", "write") if f'"```{name}"' in llm.asked[0][0]] == expected
 
 
-async def test_no_later_reply_to_such_a_question_makes_a_file() -> None:
+async def test_such_a_question_is_asked_without_the_empty_list_of_files_and_no_later_reply_makes_one() -> None:
     events, who = began(message="Which user am I?"), "I ask.\n\n```bash\nwhoami\n```"
     answer = CmdOutputObservation(command="whoami", content="agent\n", exit_code=0)
     llm = Small("question", "answer", "command", who, END)
@@ -277,6 +277,7 @@ async def test_no_later_reply_to_such_a_question_makes_a_file() -> None:
     await agent.step(state_of(*events))
     await agent.step(state_of(*events, reply(who), CmdRunAction(command="whoami"), answer))
     assert ['"```write"' in grammar for grammar, _ in llm.asked] == [False, False]
+    assert not any("Files: ..." in prompt for prompt in llm.prompts)
 
 
 async def test_code_that_ran_in_python_does_not_run_in_bash_too() -> None:

@@ -86,7 +86,7 @@ class CodeActAgent(Agent):
         allowed = next_offered(state, tools, may_end=may_end) if guided else tools
         if way:
             allowed = for_question(state, allowed, way)
-        elif is_empty(state) and self._question == request_of(state):
+        elif self._asks_without_files(state):
             allowed = for_question(state, allowed, ANY)
         actions, example = await self._ask(state, tools, allowed), True
         check_steered(actions, way)
@@ -133,6 +133,9 @@ class CodeActAgent(Agent):
         self._known, self._question = (request, "question"), request
         return await way_of(self.llm, request, has_files=not bare)
 
+    def _asks_without_files(self, state: State) -> bool:
+        return is_empty(state) and self._question == request_of(state)
+
     def _may_steer(self, state: State) -> bool:
         """Return whether to choose the tools for a question: a small model has the text of files, or there are none."""
         overview = overview_of(state)
@@ -176,5 +179,12 @@ class CodeActAgent(Agent):
 
         cache = self._message_cache
         return await ask(
-            self.llm, with_facts(state), cache, prompt, tools, temperature, offered=allowed, keep_tools=True
+            self.llm,
+            with_facts(state, with_empty=not self._asks_without_files(state)),
+            cache,
+            prompt,
+            tools,
+            temperature,
+            offered=allowed,
+            keep_tools=True,
         )

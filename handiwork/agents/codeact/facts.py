@@ -60,8 +60,10 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _FUNCTION = re.compile(r"^def (?!main\b)([a-z]\w*)", re.MULTILINE)
 
 
-def with_facts(state: State) -> State:
-    """Return the state for a prompt.
+def with_facts(state: State, *, with_empty: bool = True) -> State:
+    """Return the state for a prompt, unless ``with_empty`` without an overview that has no files.
+
+    Small models answer any question with such an overview: there are no files.
 
     The overview of the workspace ends with the project's test command, or without network with what is missing for it.
     Without network a command whose program is missing comes with the advice to go on without it, and a text instead of
@@ -77,6 +79,8 @@ def with_facts(state: State) -> State:
     history: list[tuple[Action, Observation | None]] = []
     written: dict[str, str] = {}
     for action, observation in state.history:
+        if isinstance(observation, WorkspaceOverviewObservation) and not (observation.files or with_empty):
+            continue
         fact = ""
         if isinstance(action, FileWriteAction):
             written[action.path] = action.content
