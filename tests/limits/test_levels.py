@@ -10,7 +10,7 @@ import pytest
 from handiwork.sandbox.limits import cgroups
 from handiwork.sandbox.limits.cgroups import ControlGroups, Counters, level
 from handiwork.sandbox.limits.limits import ResourceLimits, machine_memory
-from tests.sandbox.helpers import Box, output
+from tests.sandbox.helpers import PYTHON, Box, output, run
 
 SYSTEMD_RUN = """#!/bin/sh
 # As systemd-run does, but that there is no systemd to ask: notes what is asked for, becomes the command.
@@ -46,6 +46,24 @@ def test_what_version_2_is_told_and_what_it_counts(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes groups of version 1")
 def test_root_has_groups_of_its_own() -> None:
     assert level().startswith("held by the kernel")
+
+
+async def test_in_a_group_of_somebody_else_the_limits_are_watched(
+    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in a container with version 2: its group counts, and this process can make no other.
+    own = Path("/proc/self/cgroup").read_text().rpartition("0::/")[2].partition("\n")[0]
+    group = tmp_path / "groups" / own
+    group.mkdir(parents=True)
+    (group / "memory.events").write_text("oom_kill 0\n")
+    (group / "pids.events").write_text("max 0\n")
+    monkeypatch.setattr(cgroups, "_ROOT", tmp_path / "groups")
+    cgroups.systemd_answers.cache_clear()
+    assert level().startswith("watched")
+    sandbox = box.make(limits=ResourceLimits(memory=150 << 20))
+    await sandbox.start()
+    observation = await run(sandbox, f"{PYTHON} -c \"x = b'x' * (200 << 20); import time; time.sleep(2)\"")
+    assert (observation.exit_code, observation.limit) == (137, "memory")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root does not ask a user's systemd")

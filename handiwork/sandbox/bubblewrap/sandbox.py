@@ -67,6 +67,7 @@ class BubblewrapSandbox(ServedSandbox):
         self._paths = paths
         self._read_only = read_only
         self._groups: ControlGroups | None = None
+        self._scoped = False
         self._info: int | None = None
         self._lifeline: int | None = None
         self._root_pid: int | None = None
@@ -83,6 +84,7 @@ class BubblewrapSandbox(ServedSandbox):
         view = self._view(endpoint)
         self._groups = ControlGroups(endpoint.groups, self._limits)
         scope_command, environment = await asyncio.to_thread(scope, self._limits)
+        self._scoped = bool(scope_command)
         self._info, info_fd = os.pipe()
         # Bubblewrap's child dies with it only after some time; this pipe also ends the process it becomes.
         lifeline_fd, self._lifeline = os.pipe()
@@ -96,8 +98,8 @@ class BubblewrapSandbox(ServedSandbox):
             "uid": uid,
             "gid": gid,
             "cgroups": self._groups.joins,
-            "rlimits": self._rlimits(counted=bool(scope_command or self._groups.counts_processes)),
-            "nice": 0 if scope_command or self._groups.shares_cpu else _NICE,
+            "rlimits": self._rlimits(counted=self._scoped or self._groups.counts_processes),
+            "nice": 0 if self._scoped or self._groups.shares_cpu else _NICE,
             "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening, state, lifeline_fd)],
             **view.plan(),
         }
@@ -123,7 +125,8 @@ class BubblewrapSandbox(ServedSandbox):
         if root_pid is None:
             raise SandboxError("the bubblewrap sandbox ended as it started; try again.")
         assert self._groups is not None
-        scope_group = None if self._groups.folders else unified_group(root_pid)
+        # Without a scope of its own, it is in the group of this process, which reports other limits than the sandbox's.
+        scope_group = unified_group(root_pid) if self._scoped else None
         counters = Counters(self._groups.folders.values() if scope_group is None else [scope_group])
         session_dir = self._paths.session_dir
         folders = [session_dir / name for name in ("overlay", "home", "tmp")]
