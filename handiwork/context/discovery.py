@@ -159,14 +159,15 @@ def judge(conventions: Sequence[Convention], workspace: Path, trust: Trust, used
 def folders_of(paths: Iterable[str], workspace: str, cwd: str = "") -> set[str]:
     """Return the folders below the top of ``workspace`` in which the files are, with all folders around them.
 
-    ``paths`` and ``cwd`` are as the sandbox sees them; relative paths start at ``cwd``, by default the workspace.
+    ``paths`` and ``cwd`` are as the sandbox sees them; relative paths start at ``cwd``, by default the workspace. One
+    that ends with ``/`` or ``/.`` is that of a folder.
     """
     folders: set[str] = set()
     for path in paths:
-        absolute = posixpath.normpath(posixpath.join(workspace, cwd, path))
+        absolute = posixpath.normpath(posixpath.join(workspace, cwd, posixpath.dirname(path)))
         if not absolute.startswith(f"{workspace}/"):
             continue
-        folder = posixpath.dirname(absolute[len(workspace) + 1 :])
+        folder = absolute[len(workspace) + 1 :]
         while folder and folder not in folders:
             folders.add(folder)
             folder = posixpath.dirname(folder)

@@ -389,6 +389,7 @@ def test_folders_of_paths_lie_below_the_workspace() -> None:
     paths = ["web/src/a.py", "/w/docs/x.md", "../../etc/passwd", "/w/../etc/x", "b.py", "/wx/y/z"]
     assert folders_of(paths, "/w") == {"web", "web/src", "docs"}
     assert folders_of(["a.py"], "/w", "/w/lib") == {"lib"}
+    assert folders_of(["web/", "/w/docs/."], "/w") == {"web", "docs"}
 
 
 def test_in_folders_follows_no_link(tmp_path: Path) -> None:

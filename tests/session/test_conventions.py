@@ -232,6 +232,12 @@ def test_a_nested_file_joins_when_the_agent_first_works_in_its_folder(project: P
     assert last.index("the root's") < last.index("the web's") < last.index("the app's")
 
 
+def test_a_nested_file_joins_when_a_command_runs_in_its_folder(project: Project) -> None:
+    project.write("web/AGENTS.md", RULE)
+    project.accept()
+    assert loaded(project.run(bash("cd web && ls"))) == ["web/AGENTS.md"]
+
+
 def test_the_files_of_the_folders_around_join_up_to_the_repositorys_root(project: Project) -> None:
     project.root = project.root / "apps/web"
     places = {"AGENTS.md": "the web's", "../AGENTS.md": "the apps'", "../../AGENTS.md": "the root's\n@docs/style.md"}
