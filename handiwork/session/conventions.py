@@ -107,18 +107,19 @@ class Conventions:
             return []
         if not self._trust.accepts(self._workspace, convention.path, convention.sha256):
             return []
-        commands = list(container.shell_commands())
         if not is_isolated(self._config.sandbox):
             path = convention.path
             told = ContextWithheld(paths=(path,), content=f"{path} is not used: {_UNPROTECTED}")
-            return [told] if commands and path not in totals.withheld else []
+            return [told] if convention.text and path not in totals.withheld else []
         self._is_set_up = True
         if convention.path in totals.context:  # the shell of a new process has lost the environment alone
             return _runs(container.exports())
         notes = list(convention.notes)
         if container.image is not None and container.image != self._config.image:
             notes.append(f"its image {container.image} is used with --image {devcontainer.REQUEST} only")
-        return [self._loaded(convention, notes), *_runs(commands)]
+        # Each in a shell of its own: one that changes its folder or exits leaves the agent's as it is.
+        own_shells = [f"( {command}\n)" for command in container.commands]
+        return [self._loaded(convention, notes), *_runs([*container.exports(), *own_shells])]
 
     def _loaded(self, convention: Convention, notes: Sequence[str] | None = None) -> ContextLoaded:
         path, text = convention.path, convention.text

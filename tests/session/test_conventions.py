@@ -425,6 +425,17 @@ def test_a_devcontainer_is_set_up_inside_once_accepted(project: Project, tmp_pat
     assert not (tmp_path / "host").exists()
 
 
+def test_the_commands_of_a_devcontainer_leave_the_agents_shell_as_it_is(project: Project) -> None:
+    commands = {"web": "cd web && touch made  # its packages", "api": ["cd", "api"], "last": "touch last; exit 3"}
+    project.write(".devcontainer.json", json.dumps({"postCreateCommand": commands}))
+    project.write("web/package.json", "{}")
+    project.write("api/setup.py", "")
+    project.accept()
+    events = project.run(bash("pwd; ls -1 web/made last"), sandbox="bubblewrap")
+    outputs = [event.content for event in events if isinstance(event, CmdOutputObservation)]
+    assert outputs[-1] == f"{project.root}\nlast\nweb/made\n"
+
+
 def test_without_a_sandbox_nothing_of_a_devcontainer_runs(project: Project, tmp_path: Path) -> None:
     project.write(".devcontainer.json", json.dumps(CONTAINER).replace("{}", str(tmp_path)))
     project.accept()
