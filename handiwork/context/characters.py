@@ -10,6 +10,9 @@ import unicodedata
 from collections import Counter
 
 JOINER, EMOJI_STYLE = "\u200d", "\ufe0f"
+EMOJI_LETTERS = frozenset("\u203c\u2049\u2139\u3030")
+"""The characters that EMOJI_STYLE makes emoji although their categories are no symbols', as in an information sign."""
+
 HIDDEN_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters and marks without a glyph: fillers of Hangul, the grapheme joiner, the blank of Braille."""
 
@@ -70,7 +73,7 @@ def _is_in_emoji(text: str, number: int) -> bool:
     before = text[number - 1] if number else ""
     after = text[number + 1 : number + 2]
     if text[number] == EMOJI_STYLE:
-        return _is_symbol(before) or (before in "#*0123456789" and after == "\u20e3")
+        return _is_symbol(before) or before in EMOJI_LETTERS or (before in "#*0123456789" and after == "\u20e3")
     return (_is_symbol(before) or before == EMOJI_STYLE) and _is_symbol(after)
 
 

@@ -58,7 +58,7 @@ def test_hidden_characters_are_named_and_shown_as_escapes(text: str, kind: str) 
     assert "\\" in visible(text)
 
 
-@pytest.mark.parametrize("text", ["plain\n\ttext", "naïve Größe 日本語", "❤️ 👩‍💻 1️⃣", "price: 5 € — “ok”"])
+@pytest.mark.parametrize("text", ["plain\n\ttext", "naïve Größe 日本語", "❤️ 👩‍💻 1️⃣ ℹ️ ⁉️", "price: 5 € — “ok”"])
 def test_what_people_write_stays_as_it_is(text: str) -> None:
     assert hidden_kinds(text) == []
     assert visible(text) == text
