@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -36,6 +37,14 @@ async def test_the_shell_keeps_its_state_between_commands(box: Box) -> None:
     await sandbox.start()
     await run(sandbox, "cd src; export WORD='two words'")
     assert await output(sandbox, 'echo "$PWD $WORD"') == f"{box.project}/src two words"
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a compiler")
+async def test_a_program_with_an_address_sanitizer_runs(box: Box) -> None:
+    (box.project / "a.c").write_text("int main(void) { return 0; }\n")
+    sandbox = box.make()
+    await sandbox.start()
+    assert await output(sandbox, "gcc -fsanitize=address a.c -o a && ./a") == ""
 
 
 async def test_files_are_written_and_read(box: Box) -> None:

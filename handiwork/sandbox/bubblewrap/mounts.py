@@ -158,7 +158,8 @@ class MountPlan:
 def agent_environment(shell: str, path: str) -> dict[str, str]:
     """Return the variables of the user that the agent's programs run as."""
     names = {"HOME": HOME, "USER": "agent", "LOGNAME": "agent", "SHELL": shell, "TMPDIR": "/tmp", "PATH": path}
-    return {**names, **git_environment()}
+    # The search for leaks takes ptrace, which is refused: every program with an address sanitizer would fail.
+    return {**names, "LSAN_OPTIONS": "detect_leaks=0", **git_environment()}
 
 
 def git_environment() -> dict[str, str]:
