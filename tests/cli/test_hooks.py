@@ -73,7 +73,8 @@ def test_they_can_be_tried_with_a_sample_and_nothing_is_left_of_that(program: Pr
     event = json.loads(tried.stdout)
     assert (tried.returncode, event["exit_code"], event["output"]) == (1, 1, "\x1b[31mno world")
     assert program("hooks", "--try", "session_end").returncode == 0
-    assert json.loads((program.folder / "told.json").read_text())["workspace"] == str(program.workspace)
+    told = json.loads((program.folder / "told.json").read_text())
+    assert (told["workspace"], told["state"], told["error"]) == (str(program.workspace), "finished", "")
     assert not list((program.data / "sessions").glob("*"))
     none = program("hooks", "--try", "session_start")
     assert (none.returncode, none.stdout) == (2, "")

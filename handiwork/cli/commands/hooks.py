@@ -117,12 +117,13 @@ async def _try(point: HookPoint, hooks_there: list[Hook], as_json: bool) -> Exit
         raise SettingsError(f"{settings_file()} has no {point} hook to try: `handiwork hooks` lists those it has")
     config = SessionConfig.of(load({}), Path.cwd())
     codes: list[int | None] = []
+    facts = {"state": "finished", "error": ""} if point == "session_end" else {}
     async with _executor(config, needed=any(hook.where == "sandbox" for hook in hooks_there)) as executor:
         for hook in hooks_there:
             action, observation = next(_samples(hook), (None, None))
             inside = executor if hook.where == "sandbox" else None
             workspace = config.workspace if inside is None else inside.sandbox.workspace
-            text = payload(hook, "sample", workspace, config.agent, 0, action, observation, sample=True)
+            text = payload(hook, "sample", workspace, config.agent, 0, action, observation, **facts, sample=True)
             event = hook_event(hook, await run_hook(hook, text, inside, Interrupt()))
             _show(event, as_json)
             codes.append(event.exit_code)
