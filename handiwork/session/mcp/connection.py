@@ -264,7 +264,9 @@ class Connection:
             def refused(text: str) -> None:
                 run.refusal = text
 
-            async with http_transport(self._settings.url, headers, self._options.egress, refused, run.end) as streams:
+            async with http_transport(
+                self._settings.url, headers, self._settings.timeout, self._options.egress, refused, run.end
+            ) as streams:
                 yield streams
             return
         assert self._settings.command is not None

@@ -17,6 +17,9 @@ from handiwork.sandbox.egress.proxy import Egress, Proxy
 from handiwork.sandbox.pipe import Pipe
 from handiwork.session.mcp.proxy_transport import ProxyTransport
 
+QUIET = 300.0
+"""Seconds for which a server may send nothing, unless its calls may take longer."""
+
 Streams = tuple[Any, Any]
 """The messages from a server and those to it, as the SDK's client takes them."""
 
@@ -71,11 +74,12 @@ async def pipe_transport(pipe: Pipe, end: Callable[[str], None]) -> AsyncGenerat
 async def http_transport(
     url: str,
     headers: Mapping[str, str],
+    call_time: float,
     egress: Egress,
     refused: Callable[[str], None],
     end: Callable[[str], None],
 ) -> AsyncGenerator[Streams]:
-    """Return streams to the server at the address, which the egress must allow.
+    """Return streams to the server at the address, which the egress must allow; ``call_time`` is the longest of a call.
 
     ``refused`` gets the refusals of the egress, and the server's for want of a valid token.
     ``end`` is called when the server no longer knows the session, with that reason: the protocol then asks for a new
@@ -97,7 +101,7 @@ async def http_transport(
     proxy = Proxy(Egress(egress.allowed, record, egress.internet))
     with tempfile.TemporaryDirectory(prefix="hw-mcp-") as folder:
         await proxy.listen(Path(folder) / "proxy")
-        timeout = httpx2.Timeout(30.0, read=300.0)
+        timeout = httpx2.Timeout(30.0, read=max(QUIET, call_time))
         transport = ProxyTransport(Path(folder) / "proxy")
         try:
             async with (

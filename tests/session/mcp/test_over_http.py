@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handiwork.events.observation import ErrorObservation, MCPCallObservation, MCPToolsObservation
 from handiwork.events.record import EgressEvent
+from handiwork.session.mcp import transports
 from tests.session.bench import call, finish
 from tests.session.mcp.bench import Sessions, mcp_call
 
@@ -158,6 +159,24 @@ async def test_a_server_that_has_ended_its_session_is_asked_for_a_new_one(sessio
     (lost,) = sessions.all(ErrorObservation)
     assert "it has ended its session" in lost.content
     assert "the next call starts it again" in lost.content
+
+
+async def test_a_server_may_be_silent_for_as_long_as_its_calls_may_take(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transports, "QUIET", 0.3)
+    server = MCPServer("slow")
+
+    @server.tool()
+    async def wait() -> str:
+        """Take longer than a server may be silent otherwise."""
+        await asyncio.sleep(1)
+        return "done"
+
+    async with listening(server.streamable_http_app(json_response=True), lifespan="on") as port:
+        servers = {"slow": {"url": f"http://127.0.0.1:{port}/mcp", "timeout": 20}}
+        await sessions.run(servers, [mcp_call("slow", "wait"), finish()], allow_net=(f"127.0.0.1:{port}",))
+    assert [call.content for call in sessions.all(MCPCallObservation)] == ["done"]
 
 
 async def test_an_address_where_nobody_listens_is_said(sessions: Sessions) -> None:
