@@ -156,7 +156,9 @@ async def test_an_inner_address_is_reached_where_the_very_address_and_port_are_a
         assert way.events[-1].reason == f"allowed by {authority}"
         assert "403" in await way.tunnel(f"{host}:9")
     async with way_out(tmp_path, authority, f"inner.org:{port}", names={"inner.org": [[host.strip("[]")]]}) as way:
-        assert "not on the internet" in await way.tunnel(f"inner.org:{port}")
+        refusal = await way.tunnel(f"inner.org:{port}")
+        assert "not on the internet" in refusal
+        assert f"only its address can be allowed, and asked for: {authority})" in refusal
         assert not way.world.connected
 
 

@@ -204,8 +204,12 @@ class Proxy:
         public = [address for address, reason in reasons.items() if reason is None]
         if not public:
             details = ", ".join(f"{address} ({reason})" for address, reason in reasons.items()) or "no address"
-            remedy = "" if isinstance(host, str) else _pattern_of(host, port)
-            raise await self._refusal(host, port, f"it is not on the internet: {details}", remedy)
+            remedy, reason = "", f"it is not on the internet: {details}"
+            if not isinstance(host, str):
+                remedy = _pattern_of(host, port)
+            elif inner := [_pattern_of(address, port) for address in addresses if why_never(address) is None]:
+                reason += f"; only its address can be allowed, and asked for: {' or '.join(inner)}"
+            raise await self._refusal(host, port, reason, remedy)
         return public
 
     async def _connect(self, request: Request, upstream: Upstream | None, addresses: list[Address]) -> Streams:
