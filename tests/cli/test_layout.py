@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.text import Text
 
 from handiwork.cli.commands.changes import overview
-from handiwork.cli.terminal.layout import wrapped
+from handiwork.cli.terminal.layout import markdown_lines, wrapped
 from handiwork.cli.terminal.sanitize import coloured_lines, plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.workspace.changes import Change, Side
@@ -59,3 +59,17 @@ def test_rows_fit_and_have_every_word_whole_below_the_first(words: list[str], wi
     assert " ".join(rows).split() == ["$", *words]
     assert max(map(len, rows)) <= width
     assert all(row.startswith("    ") for row in rows[1:])
+
+
+def test_a_message_keeps_its_tags_its_pictures_and_the_cells_of_its_tables() -> None:
+    console = terminal_console(io.StringIO(), is_terminal=True)
+    console.width = 60
+    path = "handiwork/cli/commands/machine/a_module_with_a_long_name.py"
+    message = (
+        "List<String> of <name>, ![graph](a.png)\n\n<ul>\n  <li>one</li>\n</ul>\n\n"
+        f"| file | fault |\n|---|---|\n| {path} | it reads a date as if it were a time |\n"
+    )
+    rows = [row.plain.strip() for row in markdown_lines(message, console)]
+    assert rows[0] == "List<String> of <name>, ![graph](a.png)"
+    assert {"<ul>", "<li>one</li>", "</ul>"} <= set(rows)
+    assert path in "".join(row.partition(" ")[0] for row in rows[rows.index("</ul>") :])

@@ -60,6 +60,7 @@ def markdown_lines(text: str, console: Console, style: str = "") -> Iterator[Tex
     """Yield the indented rows of a text in Markdown, with its code highlighted in the terminal's own colours."""
     options = console.options.update(width=max(20, console.width - 2))
     markdown = _markdown_type()(plain(text).strip(), code_theme="ansi_dark", hyperlinks=False)
+    _keep_tags(markdown)
     for segments in console.render_lines(markdown, options, pad=False):
         row = Text("  ", style)
         for segment in segments:
@@ -68,18 +69,40 @@ def markdown_lines(text: str, console: Console, style: str = "") -> Iterator[Tex
         yield row
 
 
+def _keep_tags(markdown: Markdown) -> None:
+    """Make text of what rich leaves out: tags, such as the <T> of a List<T>, and the addresses of pictures."""
+    for part in (child for token in markdown.parsed for child in token.children or ()):
+        if part.type == "image":
+            part.content = f"![{part.content}]({part.attrs.get('src', '')})"
+        if part.type in ("html_inline", "image"):
+            part.type = "text"
+
+
 @cache
 def _markdown_type() -> type[Markdown]:
-    """Return rich's Markdown with headings at the left."""
+    """Return rich's Markdown with headings at the left, lines of HTML as code, and whole cells of tables."""
     # Imported late: only an agent's messages need the parser and the highlighter.
-    from rich.markdown import Heading, Markdown
+    from rich.markdown import CodeBlock, Heading, Markdown, TableElement
+    from rich.table import Table
 
     class LeftHeading(Heading):
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             self.text.justify = "left"
             yield self.text
 
+    class WholeTable(TableElement):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for table in super().__rich_console__(console, options):
+                for column in table.columns if isinstance(table, Table) else ():
+                    column.overflow = "fold"  # rich would cut a path that is wider than its column
+                yield table
+
     class AgentMarkdown(Markdown):
-        elements: ClassVar = {**Markdown.elements, "heading_open": LeftHeading}
+        elements: ClassVar = {
+            **Markdown.elements,
+            "heading_open": LeftHeading,
+            "table_open": WholeTable,
+            "html_block": CodeBlock,
+        }
 
     return AgentMarkdown
