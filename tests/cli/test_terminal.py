@@ -95,6 +95,19 @@ def test_ctrl_c_interrupts_and_a_message_goes_on(program: Program) -> None:
     assert stopped["status"] == "interrupted"
 
 
+def test_a_paste_is_one_message_although_its_last_line_has_no_line_break(program: Program) -> None:
+    with start(program, bash("echo star''ted; sleep 50"), finish("As you say.")) as terminal:
+        terminal.until("started")
+        terminal.press_ctrl_c()
+        terminal.until(ASKED)
+        terminal.write("it says:\n  error 1\n  error 2")
+        time.sleep(0.5)  # as a user, who presses Enter later
+        terminal.write("\n")
+        assert terminal.exit_code() == 0
+    messages = [event["content"] for event in program.events() if event["type"] == "MessageAction"]
+    assert messages == ["greet the world", "it says:\n  error 1\n  error 2"]
+
+
 def test_a_run_under_nohup_outlives_its_terminal(program: Program, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     model = program.script(bash(f"touch {begun}; sleep 2; echo rea''dy"), finish("Went on."))

@@ -65,18 +65,26 @@ class TerminalPrompt:
         """Return the user's answer; None for end of file or a signal."""
         loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
         answer: asyncio.Future[bytes] = loop.create_future()
+        received = bytearray()
 
-        def settle(read: Callable[[], bytes]) -> None:
+        def settle(text: bytes) -> None:
             if not answer.done():
-                answer.set_result(read())
+                answer.set_result(text)
+
+        def receive() -> None:
+            received.extend(_read_lines(fd))
+            if begun := _read_begun_line(fd):
+                received.extend(begun)  # the end of a paste without a line break: Enter ends it
+            else:
+                settle(bytes(received))
 
         if not self._last.startswith("/"):
             termios.tcflush(fd, termios.TCIFLUSH)
         sys.stdout.write(question)
         sys.stdout.flush()
-        loop.add_reader(fd, settle, lambda: _read_lines(fd))
+        loop.add_reader(fd, receive)
         try:
-            with self._signals.handled_by(lambda: settle(lambda: b"")):
+            with self._signals.handled_by(lambda: settle(b"")):
                 text = await answer
         finally:
             loop.remove_reader(fd)
@@ -94,3 +102,13 @@ def _read_lines(fd: int) -> bytes:
         if not select.select([fd], [], [], 0)[0]:
             break
     return data
+
+
+def _read_begun_line(fd: int) -> bytes:
+    """Return the text of a line that nothing has ended yet, which the terminal gives in no other mode."""
+    attributes = termios.tcgetattr(fd)
+    termios.tcsetattr(fd, termios.TCSANOW, [*attributes[:3], attributes[3] & ~termios.ICANON, *attributes[4:]])
+    try:
+        return os.read(fd, 4096) if select.select([fd], [], [], 0)[0] else b""
+    finally:
+        termios.tcsetattr(fd, termios.TCSANOW, attributes)
