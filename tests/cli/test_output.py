@@ -81,7 +81,11 @@ def test_long_output_is_cut_in_its_middle_and_whole_on_demand(program: Program) 
     assert len(hints) == 1
     assert hints[0].startswith("  ... more lines, 108894 bytes in all (")
     whole = program("show", hints[0].split()[-2], "--full").stdout.splitlines()
-    assert [line.strip() for line in whole if line.strip().isdigit()] == [str(n) for n in range(1, 20001)]
+    numbers = [str(n) for n in range(1, 20001)]
+    assert [line.strip() for line in whole if line.strip().isdigit()] == numbers
+    events = map(json.loads, program("show", "--full", "--json").stdout.splitlines())
+    (output,) = [event for event in events if event["type"] == "CmdOutputObservation"]
+    assert (output["content"].split(), output["tail"], output["blob"]) == (numbers, "", None)
 
 
 def test_the_beginning_tells_of_no_sandbox_and_the_end_what_it_took_and_what_is_next(

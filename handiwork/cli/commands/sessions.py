@@ -117,10 +117,11 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
         while page := await log.read(after=state.last_id, limit=PAGE):
             for event in page:
                 state.apply(event)
+                shown = await with_full_text(store, event) if full else event
                 if as_json:
-                    write_json(to_json(event))
-                    continue
-                print_lines(console, transcript.lines(await with_full_text(store, event) if full else event))
+                    write_json(to_json(shown))
+                else:
+                    print_lines(console, transcript.lines(shown))
         if not as_json:
             interrupted = await store.interrupted(await log.info())
             changed = await _has_changes(log)
@@ -143,4 +144,4 @@ async def with_full_text(store: Store, event: Event) -> Event:
     if not isinstance(event, Observation) or event.blob is None:
         return event
     content = (await store.blobs.get(event.blob)).decode(errors="backslashreplace")
-    return event.model_copy(update={"content": content, "blob": None})
+    return event.model_copy(update={"content": content, "tail": "", "size": 0, "blob": None})
