@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from handiwork.agents.state import State
+from handiwork.cli.conversation.commands import ConversationCommands
 from handiwork.cli.conversation.current_session import CurrentSession
 from handiwork.cli.terminal.view import View, terminal_console
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
@@ -96,6 +97,22 @@ async def test_a_session_that_another_command_once_wanted_stays_open_between_mes
         await asyncio.sleep(0.2)
         assert session.state is not None, "its shell and notebook are there for the next message"
         await session.close()
+
+
+async def test_the_list_of_sessions_says_which_one_lost_its_process(tmp_path: Path) -> None:
+    async def ask(_: str) -> None:
+        return None
+
+    async def show_end(_: EventLog, __: State) -> None:
+        return None
+
+    view = View(terminal_console(shown := StringIO()), live=False)
+    async with Store.open(tmp_path) as store:
+        await store.create(agent="CodeActAgent", model="m", title="greet", state="running")
+        config = SessionConfig(agent="CodeActAgent", model="m", workspace=str(tmp_path))
+        session = CurrentSession(store, config, view, ask, show_end, lambda error: pytest.fail(error))
+        await ConversationCommands(session, view, ask).carry_out("/sessions")
+    assert "  interrupted  " in shown.getvalue()
 
 
 @slow

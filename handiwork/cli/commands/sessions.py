@@ -85,13 +85,13 @@ async def state_words(store: Store, info: SessionInfo) -> str:
     return "no task yet" if info.state == "loading" else "interrupted"
 
 
-def row(info: SessionInfo, state: str = "") -> Text:
-    """Return the line of a session in lists, with a ``state`` that is not the stored one."""
+def row(info: SessionInfo, state: str) -> Text:
+    """Return the line of a session in lists, with its ``state`` as ``state_words`` returns it."""
     style = {"finished": "green", "rejected": "red", "error": "red"}.get(info.state, "yellow")
     return Text.assemble(
         (f"{info.id}  ", "bold"),
         (f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim"),
-        (f"{state_text(state or info.state):<21}  ", style),
+        (f"{state_text(state):<21}  ", style),
         plain(info.title).replace("\n", " "),
         (f"  {_facts(info)}", "dim"),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from handiwork.cli.commands.changes import changed_paths, overview
-from handiwork.cli.commands.sessions import row, with_full_text
+from handiwork.cli.commands.sessions import row, state_words, with_full_text
 from handiwork.cli.completion import session_ids
 from handiwork.cli.conversation.current_session import CurrentSession
 from handiwork.cli.dialog.slash_commands import COMMANDS, MODES, Ask, SlashCommands
@@ -168,7 +168,7 @@ class ConversationCommands(SlashCommands):
         found = await self._session.store.sessions(limit=LISTED, archived=False)
         for info in found:
             mark = Text("* " if info.id == self._session.id else "  ")
-            self._view.print([mark.append_text(row(info))])
+            self._view.print([mark.append_text(row(info, await state_words(self._session.store, info)))])
         return "  /resume SESSION continues one" if found else NO_SESSION
 
     async def _switch(self, session: str | None) -> str:
@@ -177,7 +177,8 @@ class ConversationCommands(SlashCommands):
         await self._session.switch(session)
         if session is None:
             return "  the next message begins a new session"
-        self._view.print([row(await (await self._session.store.log(session)).info())])
+        info = await (await self._session.store.log(session)).info()
+        self._view.print([row(info, await state_words(self._session.store, info))])
         return "  write a message, or press Enter to resume it if it is paused"
 
     async def _fork(self, log: EventLog, at: str = "") -> str:
