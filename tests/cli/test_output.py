@@ -262,6 +262,13 @@ def test_the_doctor_fails_without_the_sandbox_of_the_settings(program: Program) 
     assert checked.returncode == 4
 
 
+def test_the_doctor_fails_without_the_key_of_the_model_of_the_settings(program: Program) -> None:
+    checked = program("doctor", HANDIWORK_MODEL="anthropic:NAME", ANTHROPIC_API_KEY="")
+    (failed,) = [line for line in checked.stdout.splitlines() if line.startswith("fail")]
+    assert "Set the `ANTHROPIC_API_KEY` environment variable" in failed
+    assert checked.returncode == 4
+
+
 def test_every_command_explains_itself(program: Program) -> None:
     listed = program("--help").stdout
     for command in (

@@ -22,8 +22,9 @@ from rich.text import Text
 from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
-from handiwork.errors import Exit, SandboxError
+from handiwork.errors import Exit, HandiworkError, SandboxError
 from handiwork.events.action import CmdRunAction
+from handiwork.llm import create as llms
 from handiwork.llm.availability import local_model_state, provider_keys
 from handiwork.log.errors import LogError
 from handiwork.log.store import Store
@@ -247,6 +248,18 @@ def _leftovers() -> Iterator[Finding]:
     yield Finding("leftovers", "ok", f"removed the files of {len(removed)} dead sandboxes" if removed else "none")
 
 
+def _model() -> Iterator[Finding]:
+    """Check the model of the user's settings, without a request to it; weights are fetched at their first use."""
+    try:
+        settings = load({})
+    except SettingsError:
+        return  # _settings reports it
+    try:
+        asyncio.run(llms.create(settings.model, settings.base_url).close())
+    except HandiworkError as error:
+        yield Finding("model", "fail", str(error))
+
+
 def _models() -> Iterator[Finding]:
     default = str(Settings.model_fields["model"].default).removeprefix("local:")
     ready, state = local_model_state(default)
@@ -257,5 +270,5 @@ def _models() -> Iterator[Finding]:
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     *(_python, _settings, _git, _bundle, _namespaces, _sandbox, _docker),
-    *(_limits, _room, _snapshots, _log, _leftovers, _models),
+    *(_limits, _room, _snapshots, _log, _leftovers, _model, _models),
 )
