@@ -337,6 +337,7 @@ def test_sessions_are_found_by_their_commands_and_archived(program: Program) -> 
     assert f"session {session} is archived" in program("archive", session).stderr
     (left,) = program("sessions").stdout.splitlines()
     assert "plant the apple" in left
+    assert "you: plant the apple" in program("show").stdout
     assert program("sessions", "--archived").stdout.split()[0] == session
     nothing = program("sessions", "--search", "pear")
     assert "no session has 'pear'" in nothing.stderr

@@ -33,10 +33,13 @@ PAGE = 500
 
 
 async def find(store: Store, session: str | None) -> EventLog:
-    """Return the log of the session whose id starts with ``session`` (None: the newest). Raises SessionMissing."""
+    """Return the log of the session whose id starts with ``session``. Raises SessionMissing.
+
+    None means the newest session; archived ones count only if there is no other.
+    """
     if session is not None:
         return await store.log(session)
-    newest = await store.sessions(limit=1)
+    newest = await store.sessions(limit=1, archived=False) or await store.sessions(limit=1)
     if not newest:
         raise SessionMissing('there is no session yet; start one with: handiwork run "your task"')
     return await store.log(newest[0].id)
