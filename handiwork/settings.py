@@ -58,7 +58,7 @@ def settings_file() -> Path:
 class MCPServerSettings(Model):
     """An MCP server: a program that speaks on its stdin and stdout, or an address for streamable HTTP.
 
-    In ``env`` and ``headers``, ``${NAME}`` stands for the session's secret NAME. The log has these settings, so a
+    In ``env``, ``url`` and ``headers``, ``${NAME}`` is the session's secret NAME. The log has these settings, so a
     variable or header whose name is that of a secret must not hold a value itself. ``timeout`` is seconds for a call.
     """
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, cast
+from urllib.parse import quote
 
 from handiwork.errors import SandboxError
 from handiwork.events.action import MCPCallAction
@@ -259,13 +260,14 @@ class Connection:
         if self._settings.url is not None:
             if self._options.egress is None:
                 raise MCPServerError("this session has no network")
+            url = self._resolved(self._settings.url, lambda value: quote(value, safe=""))
             headers = {name: self._resolved(value) for name, value in self._settings.headers.items()}
 
             def refused(text: str) -> None:
                 run.refusal = text
 
             async with http_transport(
-                self._settings.url, headers, self._settings.timeout, self._options.egress, refused, run.end
+                url, headers, self._settings.timeout, self._options.egress, refused, run.end
             ) as streams:
                 yield streams
             return
@@ -280,12 +282,15 @@ class Connection:
             pipe.on_errors = self._log.write
             yield streams
 
-    def _resolved(self, text: str) -> str:
-        """Return the text with the values of the secrets it names. Raises MCPServerError for an unknown one."""
+    def _resolved(self, text: str, written: Callable[[str], str] = str) -> str:
+        """Return the text with the values of the secrets it names. Raises MCPServerError for an unknown one.
+
+        ``written`` returns a value in the form that the text needs.
+        """
         values = self._options.secrets.values
         if missing := [name for name in SECRET_REFERENCE.findall(text) if name not in values]:
             raise MCPServerError(f"it needs the secret {missing[0]}: add --secret {missing[0]}")
-        return SECRET_REFERENCE.sub(lambda match: values[match[1]], text)
+        return SECRET_REFERENCE.sub(lambda match: written(values[match[1]]), text)
 
     def _event(self, run: _Run, state: Literal["failed", "ended"], content: str) -> MCPServerEvent:
         return MCPServerEvent(server=self.name, state=state, content=content, errors=self._errors(run))

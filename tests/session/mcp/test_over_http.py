@@ -25,14 +25,15 @@ from tests.session.mcp.bench import Sessions, mcp_call
 
 @dataclass
 class Remote:
-    """A server on the loopback; ``headers`` are those of its requests."""
+    """A server on the loopback; ``headers`` and ``queries`` are those of its requests."""
 
     port: int = 0
     headers: list[dict[bytes, bytes]] = field(default_factory=list)
+    queries: set[bytes] = field(default_factory=set)
 
     def settings(self) -> dict[str, object]:
         headers = {"Authorization": "Bearer ${MY_TOKEN}"}
-        return {"remote": {"url": f"http://127.0.0.1:{self.port}/mcp", "headers": headers}}
+        return {"remote": {"url": f"http://127.0.0.1:{self.port}/mcp?key=${{MY_TOKEN}}", "headers": headers}}
 
     async def lists(self, count: int) -> None:
         """Wait until the tools have been listed ``count`` times."""
@@ -43,7 +44,7 @@ class Remote:
 
 @pytest.fixture
 async def remote(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Remote]:
-    monkeypatch.setenv("MY_TOKEN", "an0ther-secret-value")
+    monkeypatch.setenv("MY_TOKEN", "an0ther-secret&value")
     server, remote = MCPServer("remote"), Remote()
 
     @server.tool()
@@ -69,6 +70,7 @@ async def remote(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Remote]:
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":
                 remote.headers.append(dict(scope["headers"]))
+                remote.queries.add(scope["query_string"])
             await app(scope, receive, send)
 
         return call
@@ -89,12 +91,13 @@ async def listening(app: ASGIApp, lifespan: Literal["on", "off"] = "off") -> Asy
     await task
 
 
-async def test_an_allowed_address_is_reached_with_its_headers(sessions: Sessions, remote: Remote) -> None:
+async def test_an_allowed_address_is_reached_with_its_secrets(sessions: Sessions, remote: Remote) -> None:
     replies = [mcp_call("remote", "double", number=21), finish()]
     settings = {"allow_net": (f"127.0.0.1:{remote.port}",), "secrets": ("MY_TOKEN",)}
     await sessions.run(remote.settings(), replies, **settings)
     assert sessions.all(MCPCallObservation)[0].content == "42"
-    assert {headers[b"authorization"] for headers in remote.headers} == {b"Bearer an0ther-secret-value"}
+    assert {headers[b"authorization"] for headers in remote.headers} == {b"Bearer an0ther-secret&value"}
+    assert remote.queries == {b"key=an0ther-secret%26value"}
     assert {event.allowed for event in sessions.all(EgressEvent)} == {True}
 
 
