@@ -207,12 +207,13 @@ def test_an_edit_is_judged_as_a_diff() -> None:
 async def test_a_limit_is_raised_by_what_it_was_at_first_or_as_is_said(desk: Desk) -> None:
     replies = [bash(f"echo {n}") for n in range(9)]
     state = await desk.run(
-        *replies, finish(), answers=("lots", "2", "r", "inf", "6", "none"), limits=Limits(iterations=2)
+        *replies, finish(), answers=("lots", "1,5", "2", "r", "inf", "6", "none"), limits=Limits(iterations=2)
     )
     assert (state.agent_state, state.limits.iterations) == ("finished", None)
     limits = [event.limits.iterations for event in await desk.events(SettingsChanged) if event.limits]
     assert limits == [4, 6, None]
     assert '"lots" is not a number' in desk.screen
+    assert '"1,5" is not a number' in desk.screen
     assert "it must be more than 2 steps" in desk.screen
     assert "raise the limit of steps? (r for 4 steps," in desk.asked[0]
 

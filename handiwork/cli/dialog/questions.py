@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 
 from rich.text import Text
 
@@ -135,7 +136,7 @@ def _number(text: str) -> float | None:
     if text == "none":
         return None
     try:
-        number = float(text.replace(",", "").lstrip("$"))
+        number = float(re.sub(r",(?=\d{3}\b)", "", text).lstrip("$"))  # only between thousands: 2,5 is not 25
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
