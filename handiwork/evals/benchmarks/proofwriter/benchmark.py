@@ -4,7 +4,8 @@ Theories of depth 5 in the open world, in which a statement that does not follow
 the answer as in Logic-LM (https://github.com/teacherpeterpan/Logic-LLM): if the answer contains "The correct option
 is:", only the text after the last of these counts (models/model_baseline.py). The letter is that text's first
 character, if it is a capital from A to H, regardless of the next one; else the first character after the first of a few
-phrases (models/evaluation.py). An answer without such a letter is wrong.
+phrases (models/evaluation.py). After a colon, as in "The correct answer is: B.", the letter must stand alone but for a
+full stop. An answer without such a letter is wrong.
 
 The splits are the same questions under three conditions. In ``dev`` the agent has the text alone. In ``dev-solver`` it
 may write a logic program in Logic-LM's language, and has ``solver`` to answer its query, in place of Logic-LM's Pyke.
@@ -14,6 +15,7 @@ In ``dev-forms`` it also has the logic program that GPT-4 wrote for Logic-LM, as
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -160,7 +162,14 @@ def _programs(file: Path) -> dict[str, str]:
 def letter_in(answer: str) -> str:
     """Return the letter that an answer names by Logic-LM's rule, "" if it names none."""
     answer = answer.split(LABEL)[-1].strip()
-    if answer[:1] not in LETTERS:
-        phrase = next((phrase for phrase in PHRASES if phrase in answer), "")
-        answer = answer.split(phrase)[1].strip() if phrase else ""
-    return answer[:1] if answer[:1] in LETTERS else ""
+    choice = _choice(answer)
+    if choice is None and (phrase := next((one for one in PHRASES if one in answer), "")):
+        choice = _choice(answer.split(phrase)[1].strip())
+    return choice if choice in (*LETTERS,) else ""
+
+
+def _choice(text: str) -> str | None:
+    """Return the choice that a text begins with: a letter, or all that follows a colon; None without either."""
+    if text.startswith((*LETTERS,)):
+        return text[0]
+    return re.sub("[:.]", "", text).strip() if text.startswith(":") else None
