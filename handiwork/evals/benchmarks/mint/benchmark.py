@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -215,29 +215,29 @@ def _choice(row: Mapping[str, Any], answer: str) -> bool:
         letters = {single[1]}
     if letters:
         return letters == {reference}
-    return _by_text(options, reference, answer)
-
-
-def _by_text(
-    options: Mapping[str, str], reference: str, answer: str, contains: Callable[[str, str], bool] = str.__contains__
-) -> bool:
-    """Return whether the answer contains the right option's text, and no other option's that is not part of it."""
     right = options.get(reference, "")
     wrong = [text for text in options.values() if text not in right]
-    return bool(right) and contains(answer, right) and not any(contains(answer, text) for text in wrong)
+    return bool(right) and right in answer and not any(text in answer for text in wrong)
 
 
 def upstream_choice(row: Mapping[str, Any], answer: str) -> bool:
     """Return whether upstream's code takes an answer to a question of mmlu as right."""
     answer, reference = answer.strip().lower(), row["reference"].strip().lower()
     answer = "a" if "a)" in answer or "a )" in answer else answer
-    return reference in answer or _by_text(_options(row), reference, answer, _contains_number)
+    # Upstream ends an option at its first bracket.
+    options = {letter: text.partition(")")[0].strip() for letter, text in _options(row).items()}
+    right, wrong = options.get(reference, ""), [*options.values()]
+    for text in wrong:  # as upstream, which skips the option after each that it removes
+        if text in right:
+            wrong.remove(text)
+    is_named = _contains_number(answer, right) and not any(_contains_number(answer, text) for text in wrong)
+    return reference in answer or is_named
 
 
 def _contains_number(answer: str, text: str) -> bool:
     """Return whether the answer contains the text, or is within 5 % of it if both are numbers without a sign."""
-    if answer.isdigit() and text.isdigit():
-        return abs(float(text) - float(answer)) <= 0.05 * float(text)
+    if answer.isdigit() and text.isdigit() and abs(float(text) - float(answer)) <= 0.05 * float(text):
+        return True
     return text in answer
 
 
