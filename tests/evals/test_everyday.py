@@ -317,3 +317,18 @@ async def test_a_right_number_may_stand_anywhere_in_the_answer(
 ) -> None:
     async with trial(instance_of(name, FOLDER, agent), tmp_path) as one:
         assert (await one.score(Submission(answer=answer))).value == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("agent", "name", "answer"),
+    [
+        ("MathAgent", "digit-sum", "There are 597 four-digit numbers with the digit sum 20."),
+        ("RepoStudyAgent", "misleading-readme", "pytest runs the tests of spec/, and it needs Python 3.11."),
+    ],
+)
+async def test_an_agent_without_a_specialists_outputs_is_judged_by_its_last_message(
+    agent: str, name: str, answer: str, tmp_path: Path
+) -> None:
+    async with trial(instance_of(name, FOLDER, agent), tmp_path) as one:
+        assert (await one.score(Submission(answer=answer))).value == 1
