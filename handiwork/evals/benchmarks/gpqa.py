@@ -2,9 +2,10 @@
 
 The choices of each record are shuffled by a generator seeded with the record's id, so that every run shows the same
 order. The letter is scored; an answer that names none is wrong. The authors' own parser
-(https://github.com/idavidrein/gpqa) reads letters in parentheses only, and the first one. Two things differ here: a
-letter also counts alone, before its choice ("B) iron") and after "answer is"; and of several letters the last counts,
-so "(A) fits at first, but the answer is (C)" is C.
+(https://github.com/idavidrein/gpqa) reads letters in parentheses only: the first after "answer is" and the like, or
+else the first of all. Two things differ here: a letter also counts alone, before its choice ("B) iron") and after
+"answer is"; and of several letters in one of these places the last counts, so "The answer is (A)? No, the answer is
+(C)" is C.
 """
 
 from __future__ import annotations
