@@ -18,6 +18,7 @@ from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create, reopen
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
+from handiwork.session.time_travel.fork import fork
 
 pytestmark = pytest.mark.slow
 
@@ -135,6 +136,16 @@ async def test_the_first_commit_of_a_repository_arrives_too(user: User) -> None:
     branch = await user.fetch(await user.run("git add -A && git commit -qm first"))
     assert branch is not None
     assert git(user.project, "log", "--format=%s", branch) == "first"
+
+
+@pytest.mark.parametrize("folder", ["src", "/tmp"])
+async def test_commits_of_a_fork_arrive_wherever_its_shell_is(user: User, folder: str) -> None:
+    user.begin_repository()
+    log = await user.run("mkdir src; " + COMMIT.format("second"), f"cd {folder}")
+    forked = await fork(user.store, user.data, log, await log.head())
+    branch = await user.fetch(forked)
+    assert branch == f"handiwork/{forked.id}"
+    assert git(user.project, "log", "--format=%s", branch).split() == ["second", "first"]
 
 
 async def test_a_repository_that_only_the_agent_has_stays_with_it(user: User) -> None:

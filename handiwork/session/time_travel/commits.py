@@ -6,6 +6,7 @@ Git reads the agent's files inside the session's own sandbox only. It writes a b
 from __future__ import annotations
 
 import asyncio
+import shlex
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator
@@ -66,6 +67,8 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
             bundle = Path(name, "bundle")
             try:
                 await sandbox.start()
+                # A fork's shell begins in the directory in which its parent's was.
+                await _run(sandbox, f"cd -- {shlex.quote(str(files.agent_dir))}")
                 if not await _bundle(sandbox, head, bundle):
                     return None
             finally:
