@@ -60,7 +60,6 @@ def select(source: Path, skip: frozenset[Path]) -> Selection:
 def _select(source: Path, root: int, skip: frozenset[Path]) -> Selection:
     selection = Selection()
     excludes, outermost = _rules_around(source)
-    in_git = outermost is not None
     pending = [("", False, outermost)]
     while pending:
         folder, in_ignored, rules = pending.pop()
@@ -82,7 +81,7 @@ def _select(source: Path, root: int, skip: frozenset[Path]) -> Selection:
                 continue
             elif is_directory:
                 ignored = rules is not None and rules.ignores(name, is_directory=True)
-                heavy = ignored if in_git else name in _HEAVY
+                heavy = name in _HEAVY if rules is None else ignored
                 if not (heavy and not in_ignored and _set_aside(root, path, selection)):
                     selection.directories[path] = status
                     below = None if ignored or rules is None else rules.inside(name)

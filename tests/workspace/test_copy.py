@@ -88,6 +88,18 @@ def test_without_git_everything_is_copied_but_big_directories_of_packages(tmp_pa
     assert read_tree(workspace.base) == {".env": b"K", "target/x": b"1"}
 
 
+def test_in_a_folder_of_repositories_each_one_decides_what_it_ignores(tmp_path: Path) -> None:
+    source = repository(tmp_path / "p/one").parent
+    write_tree(source, {"one/target/tracked": b"1", "one/big/data": b""})
+    git(source / "one", "add", "target")
+    for name in ("one/big/data", "one/target/new"):
+        with (source / name).open("wb") as file:
+            file.truncate(50_000_001)
+    workspace = make_copy(source, tmp_path / "s")
+    assert workspace.mounts == ("one/big",)
+    assert (workspace.base / "one/target/tracked").exists()
+
+
 def test_the_copy_of_git_has_no_credentials_and_no_hooks(tmp_path: Path) -> None:
     source = repository(tmp_path / "p")
     for name, value in {
