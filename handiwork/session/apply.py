@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.apply.undo import KeptState, Undone, reverted, undo, undoable
 from handiwork.workspace.changes import Change
 from handiwork.workspace.copy import Workspace
+from handiwork.workspace.files.names import quoted_list
 from handiwork.workspace.git.commit_changes import commit_changes, name_commit
 
 _UNDO = "applied"
@@ -41,7 +42,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class Commits:
-    """The ``branch`` that has a session's commits, None without any; or why they stay, or could not be brought."""
+    """The ``branch`` that has a session's commits, None without any; why others stay, or could not be brought."""
 
     branch: str | None = None
     note: str = ""
@@ -80,11 +81,21 @@ async def apply_session(
 async def bring_commits(store: Store, data: Path, log: EventLog) -> Commits:
     """Fetch the session's commits as a branch of the user's repository."""
     try:
-        return Commits(branch=await fetch_commits(store, data, log))
+        fetched = await fetch_commits(store, data, log)
+        return Commits(fetched.branch, _others_note(fetched.others))
     except NoRepositoryError as error:
         return Commits(note=str(error))
     except HandiworkError as error:
         return Commits(error=str(error))
+
+
+def _others_note(branches: Sequence[str]) -> str:
+    if not branches:
+        return ""
+    return (
+        f"commits stay in the session that its HEAD lacks, on {quoted_list(branches, 5)}: to bring them, have the"
+        " branch checked out there, and apply again"
+    )
 
 
 async def make_branch(store: Store, data: Path, log: EventLog) -> str:
@@ -112,7 +123,7 @@ async def commit_session(store: Store, data: Path, log: EventLog, title: str = "
     """
     await _check_copied_back(data, log)
     workspace, title = Path((await config_of(log)).workspace), title or (await log.info()).title
-    fetched = await fetch_commits(store, data, log)
+    fetched = (await fetch_commits(store, data, log)).branch
     commit, _ = await asyncio.to_thread(
         commit_changes,
         workspace,

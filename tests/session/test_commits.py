@@ -15,6 +15,7 @@ from handiwork.errors import WorkspaceError
 from handiwork.log.errors import LeaseHeld
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
+from handiwork.session.apply import bring_commits
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create, reopen
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
@@ -77,7 +78,7 @@ class User:
         return opened.log
 
     async def fetch(self, log: EventLog) -> str | None:
-        return await fetch_commits(self.store, self.data, log)
+        return (await fetch_commits(self.store, self.data, log)).branch
 
 
 @pytest.fixture
@@ -136,6 +137,16 @@ async def test_the_first_commit_of_a_repository_arrives_too(user: User) -> None:
     branch = await user.fetch(await user.run("git add -A && git commit -qm first"))
     assert branch is not None
     assert git(user.project, "log", "--format=%s", branch) == "first"
+
+
+async def test_branches_whose_commits_stay_in_the_session_are_named(user: User) -> None:
+    user.begin_repository()
+    git(user.project, "branch", "old")
+    log = await user.run(f"git switch -qc fix; {COMMIT.format('second')}; git switch -q main; git branch same")
+    brought = await bring_commits(user.store, user.data, log)
+    assert (brought.branch, brought.error) == (None, "")
+    assert "commits stay in the session that its HEAD lacks, on fix:" in brought.note
+    assert user.branches() == ["main", "old"]
 
 
 @pytest.mark.parametrize("folder", ["src", "/tmp"])

@@ -6,11 +6,13 @@ Git reads the agent's files inside the session's own sandbox only. It writes a b
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
@@ -45,15 +47,26 @@ class NoRepositoryError(WorkspaceError):
     """The agent made a repository in a folder that is none of the user's, so its commits have no destination."""
 
 
-async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
-    """Fetch the commits of the session's HEAD that the user's did not have; return their branch, None without any.
+@dataclass(frozen=True)
+class FetchedCommits:
+    """The user's ``branch`` with the new commits of the session's HEAD, None without any.
+
+    ``others`` are the session's branches with new commits that its HEAD lacks: these stay in the session.
+    """
+
+    branch: str | None = None
+    others: tuple[str, ...] = ()
+
+
+async def fetch_commits(store: Store, data: Path, log: EventLog) -> FetchedCommits:
+    """Fetch the commits of the session's HEAD that the user's did not have as a branch.
 
     Raises NoRepositoryError, WorkspaceError, SandboxError, and LeaseHeld while another process runs the session.
     """
     config, folder = await config_of(log), session_dir(data, log.id)
     files = config.files(folder)
     if not await asyncio.to_thread(files.has_commits):
-        return None
+        return FetchedCommits()
     base = Workspace.load(folder).base
     if look(base, ".git") is None:
         raise NoRepositoryError(f"{config.workspace} is not a git repository, so the commits stay in the session")
@@ -69,11 +82,13 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
                 await sandbox.start()
                 # A fork's shell begins in the directory in which its parent's was.
                 await _run(sandbox, f"cd -- {shlex.quote(str(files.agent_dir))}")
+                others = await _other_branches(sandbox, base)
                 if not await _bundle(sandbox, head, bundle):
-                    return None
+                    return FetchedCommits(others=others)
             finally:
                 await sandbox.close()
-            return await asyncio.to_thread(import_commits, Path(config.workspace), bundle, log.id)
+            branch = await asyncio.to_thread(import_commits, Path(config.workspace), bundle, log.id)
+            return FetchedCommits(branch, others)
 
 
 @asynccontextmanager
@@ -93,6 +108,17 @@ def _head(base: Path) -> str | None:
     """Return the commit at which the session started; None if the repository had none."""
     result = run_git(base / ".git", "rev-parse", "--quiet", "--verify", "HEAD")
     return result.stdout.decode().strip() or None
+
+
+async def _other_branches(sandbox: Sandbox, base: Path) -> tuple[str, ...]:
+    """Return the branches with commits that neither HEAD nor the repository in ``base`` has."""
+    listing = "git for-each-ref --format='%(objectname) %(refname:short)' --no-merged HEAD refs/heads 2> /dev/null || :"
+    pairs = re.findall(r"^([0-9a-f]{40,64}) (.+)$", await _run(sandbox, listing), re.MULTILINE)
+
+    def new() -> tuple[str, ...]:
+        return tuple(name for tip, name in pairs if run_git(base / ".git", "cat-file", "-e", tip).returncode)
+
+    return await asyncio.to_thread(new)
 
 
 async def _bundle(sandbox: Sandbox, head: str | None, file: Path) -> bool:
