@@ -41,7 +41,7 @@ from handiwork.session.storage.layout import claimed, session_dir
 from handiwork.settings import load_hooks
 from handiwork.tasks import run_to_end
 from handiwork.workspace.apply.journal import undo_cut_apply
-from handiwork.workspace.changes import Change
+from handiwork.workspace.changes import Change, with_moved_files
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.names import quoted_list
 from handiwork.workspace.in_place import recover
@@ -179,7 +179,7 @@ async def changes_and_note(data: Path, log: EventLog) -> tuple[list[Change], str
     The sentence is "" without any. Raises SessionError, WorkspaceError.
     """
     files = (await config_of(log)).files(session_dir(data, log.id))
-    found = await asyncio.to_thread(lambda: files.changes(ignored=True))
+    found = await asyncio.to_thread(lambda: with_moved_files(files.changes(ignored=True)))
     ignored = [change.path for change in found if change.ignored]
     return [change for change in found if not change.ignored], _ignored_note(ignored) if files.keeps_source else ""
 

@@ -126,6 +126,23 @@ def changes_of_overlay(workspace: Workspace, *layers: Path, ignored: bool = Fals
     return _changes(workspace, pairs, ignored=ignored)
 
 
+def with_moved_files(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes, of which a new file with the content of a deleted one does not count as ignored.
+
+    The session moved it: without the new one, the user's directory would lose the content.
+    """
+    deleted = [change.old for change in changes if change.old and not change.new and not change.ignored]
+    sizes = {side.size for side in deleted} - {0}
+
+    def is_moved(new: Side | None) -> bool:
+        return new is not None and new.size in sizes and any(same_content(side, new) for side in deleted)
+
+    return [
+        replace(change, ignored=False) if change.ignored and not change.old and is_moved(change.new) else change
+        for change in changes
+    ]
+
+
 def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequence[Path]) -> list[Change]:
     """Return the changes from the layers ``before`` to the layers ``after``, like ``changes_of_overlay``."""
     old, new = _sides(workspace, before), _sides(workspace, after)

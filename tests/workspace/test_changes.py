@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import apply
-from handiwork.workspace.changes import Change, Side, changes_of_overlay, changes_of_tree, changes_since, side_at
+from handiwork.workspace.changes import (
+    Change,
+    Side,
+    changes_of_overlay,
+    changes_of_tree,
+    changes_since,
+    side_at,
+    with_moved_files,
+)
 from handiwork.workspace.files.safe_open import open_file
 from handiwork.workspace.files.temp_dir import temporary_dir
 from handiwork.workspace.patch import diffstat, unified_diff, without_hunk
@@ -117,6 +125,16 @@ def test_what_git_ignores_and_what_tools_leave_behind_is_no_change(tmp_path: Pat
     assert found(here.run(script)) == {"b": "added", "kept.log": "modified"}
     ignored = [change for change in changes_of_overlay(here.workspace, here.upper, ignored=True) if change.ignored]
     assert found(ignored) == {"b.log": "added", "out/x": "added"}
+
+
+def test_a_file_moved_to_a_path_that_git_ignores_is_not_lost(tmp_path: Path) -> None:
+    source = write_tree(tmp_path / "project", {".gitignore": b"data/\n", "report.csv": b"1,2\n", "empty": b""})
+    git(source, "init", "-q")
+    here = Session(source, tmp_path)
+    here.run("mkdir data; mv report.csv data/2026.csv; echo 1 > data/cache; rm empty; touch data/lock")
+    changes = with_moved_files(changes_of_overlay(here.workspace, here.upper, ignored=True))
+    apply([change for change in changes if not change.ignored], here.source)
+    assert read_tree(here.source) == {".gitignore": b"data/\n", "data/2026.csv": b"1,2\n"}
 
 
 def test_a_new_file_counts_in_a_directory_of_packages_that_git_tracks(tmp_path: Path) -> None:
