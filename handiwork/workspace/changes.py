@@ -6,9 +6,9 @@ import hashlib
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,8 @@ from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
 from handiwork.workspace.files.safe_open import join, look, open_file, read_link, walk
 from handiwork.workspace.git.command import user_excludes
-from handiwork.workspace.git.ignore import IgnoreRules, rules_for
+from handiwork.workspace.git.ignore import IGNORE_FILE, LARGEST, IgnoreRules, rules_for
+from handiwork.workspace.git.patterns import Patterns
 from handiwork.workspace.git.repository import repository_around, repository_at
 from handiwork.workspace.selection import JUNK
 
@@ -208,7 +209,7 @@ def changes_of_tree(workspace: Workspace, directory: Path, *, ignored: bool = Fa
             pairs.append((path, side_at(workspace.base, path), new))
     deleted = (path for path, entry in manifest.items() if entry.kind != "dir")
     pairs += [(path, side_at(workspace.base, path), None) for path in deleted]
-    return _changes(workspace, pairs, ignored=ignored)
+    return _changes(workspace, pairs, ignored=ignored, in_place=directory == workspace.source)
 
 
 def _side(root: Path, path: str, status: os.stat_result) -> Side | None:
@@ -226,7 +227,11 @@ def _files(root: Path, path: str, status: os.stat_result | None) -> Iterator[str
 
 
 def _changes(
-    workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side | None]], *, ignored: bool = False
+    workspace: Workspace,
+    pairs: Iterable[tuple[str, Side | None, Side | None]],
+    *,
+    ignored: bool = False,
+    in_place: bool = False,
 ) -> list[Change]:
     changes = {path: Change(path, kind, old, new) for path, old, new in pairs if (kind := _kind(old, new)) is not None}
     excluded = tuple(path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out))
@@ -235,7 +240,9 @@ def _changes(
     cache: dict[str, Rules] = {}
     for path in [path for path, change in changes.items() if not change.old and _is_junk(workspace, path, cache)]:
         del changes[path]
-    for path in _ignored_paths(workspace, changes, cache):
+    # The agent's own rules can keep new files in the session, but not hide those of the user's directory.
+    own = [] if in_place else _ignored_by_own_rules(workspace, changes)
+    for path in [*_ignored_paths(workspace, changes, cache), *own]:
         changes[path] = replace(changes[path], ignored=True)
     return [changes[path] for path in sorted(changes) if ignored or not changes[path].ignored]
 
@@ -279,6 +286,39 @@ def _ignored_paths(workspace: Workspace, paths: Iterable[str], cache: dict[str, 
         if rules:
             ignored += [join(directory, name) for name in names]
     return ignored
+
+
+def _ignored_by_own_rules(workspace: Workspace, changes: Mapping[str, Change]) -> list[str]:
+    """Return the new paths that git ignores under each ``.gitignore`` that the session wrote, such as build outputs."""
+    names = ((path.rpartition("/"), change) for path, change in changes.items())
+    files = {directory: change.new for (directory, _, name), change in names if name == IGNORE_FILE}
+    if not any(files.values()):
+        return []
+
+    @cache
+    def rules(directory: str) -> tuple[tuple[int, Patterns], ...]:
+        """Return the patterns for paths in a directory, the nearest first, each with the length to strip from them."""
+        above = rules(directory.rpartition("/")[0]) if directory else ()
+        file = files[directory] if directory in files else side_at(workspace.base, join(directory, IGNORE_FILE))
+        if file is None or file.is_link or file.size > LARGEST:
+            return above
+        return (len(directory) + 1 if directory else 0, Patterns.parse(file.read())), *above
+
+    def excludes(path: str, *, is_directory: bool) -> bool:
+        directory, _, name = path.rpartition("/")
+        for start, patterns in rules(directory):
+            decision = patterns.decide(os.fsencode(name), os.fsencode(path[start:]), is_directory=is_directory)
+            if decision is not None:
+                return decision
+        return False
+
+    @cache
+    def is_excluded(directory: str) -> bool:
+        ends = (at for at, letter in enumerate(f"{directory}/") if letter == "/" and at)
+        return any(excludes(directory[:end], is_directory=True) for end in ends)
+
+    new = (path for path, change in changes.items() if change.old is None)
+    return [path for path in new if is_excluded(path.rpartition("/")[0]) or excludes(path, is_directory=False)]
 
 
 Rules = IgnoreRules | bool | None

@@ -127,6 +127,16 @@ def test_what_git_ignores_and_what_tools_leave_behind_is_no_change(tmp_path: Pat
     assert found(ignored) == {"b.log": "added", "out/x": "added"}
 
 
+def test_new_files_that_the_sessions_own_rules_ignore_stay_in_it_but_nothing_in_place_is_hidden(session: Start) -> None:
+    script = """
+printf 'target/\\n*.o\\na\\n' > .gitignore; mkdir -p sub/target; touch sub/target/x b.o kept/c.o; echo 2 > a
+"""
+    here = session({"a": b"1", "kept/.gitignore": b"!*.o\n"})
+    assert found(here.run(script)) == {".gitignore": "added", "a": "modified", "kept/c.o": "added"}
+    subprocess.run(["bash", "-ec", script], cwd=here.source, check=True)
+    assert {"b.o", "sub/target/x"} < found(changes_of_tree(here.workspace, here.source)).keys()
+
+
 def test_a_file_moved_to_a_path_that_git_ignores_is_not_lost(tmp_path: Path) -> None:
     source = write_tree(tmp_path / "project", {".gitignore": b"data/\n", "report.csv": b"1,2\n", "empty": b""})
     git(source, "init", "-q")

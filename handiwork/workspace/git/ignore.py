@@ -15,7 +15,7 @@ from handiwork.workspace.git.repository import Repository, is_true, read_regular
 
 IGNORE_FILE = ".gitignore"
 
-_LARGEST = 1 << 20
+LARGEST = 1 << 20
 """Size limit of a file of rules, in bytes."""
 
 
@@ -41,10 +41,10 @@ class IgnoreRules:
         excludes = None
         if user_excludes is not None:
             root = user_excludes.parent if setting is None else repository.worktree
-            excludes = read_regular(root, os.path.relpath(user_excludes, root), _LARGEST)
+            excludes = read_regular(root, os.path.relpath(user_excludes, root), LARGEST)
         ignore_case = is_true(repository.settings.get("core.ignorecase", ""))
         rules = cls(repository, ignore_case)
-        for data in (excludes, read_regular(repository.common, "info/exclude", _LARGEST)):
+        for data in (excludes, read_regular(repository.common, "info/exclude", LARGEST)):
             rules = rules.followed_by(data)
         return rules
 
@@ -62,7 +62,7 @@ class IgnoreRules:
         """Return these rules plus the ``.gitignore`` of this directory's copy below ``root``. Raises WorkspaceError."""
         if self.ignored:
             return self  # nothing below an ignored directory can be included again
-        return self.followed_by(read_regular(root, os.path.join(directory, IGNORE_FILE), _LARGEST))
+        return self.followed_by(read_regular(root, os.path.join(directory, IGNORE_FILE), LARGEST))
 
     def followed_by(self, data: bytes | None) -> IgnoreRules:
         """Return these rules preceded by the content of an ignore file in this directory; None means no file."""
