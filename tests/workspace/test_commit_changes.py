@@ -130,6 +130,12 @@ def test_a_change_of_a_file_with_a_filter_makes_no_branch_and_runs_nothing(tmp_p
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_text_that_git_stores_in_another_encoding_makes_no_branch(tmp_path: Path) -> None:
+    here = repository(tmp_path, {".gitattributes": b"*.rc working-tree-encoding=UTF-16LE\n", "a": b"1\n"})
+    with pytest.raises(CommitError, match=r"new.rc is stored through git's working-tree-encoding UTF-16LE"):
+        commit_changes(here.source, here.run("printf '1\\0' > new.rc"), "HEAD", "one")
+
+
 def test_a_file_with_a_filter_is_no_hindrance_if_the_parent_has_it_or_it_is_a_link(tmp_path: Path) -> None:
     here = repository(tmp_path, {".gitattributes": b"*.big filter=lfs\nraw.big -filter\n", "a.big": b"1\n"})
     changes = here.run("echo 2 > a.big; echo 2 > raw.big; ln -s a.big link.big")

@@ -25,6 +25,9 @@ _BATCH = 500
 
 _ATTRIBUTES = ".gitattributes"
 
+_CONVERSIONS = ("filter", "working-tree-encoding")
+"""Attributes of files that git stores with another content."""
+
 _SUBMODULE = "160000"
 """The mode of a submodule in a tree."""
 
@@ -199,19 +202,18 @@ def _entries(git_dir: Path, commit: str, paths: Sequence[str]) -> Iterator[tuple
 
 
 def _refuse_filters(changes: Iterable[Change], stored: Path, attributes: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise CommitError if the parent, whose versions are in ``stored``, lacks a change of a file with a filter.
+    """Raise CommitError if the parent, whose versions are in ``stored``, lacks a change of a converted file.
 
-    git stores another content for such a file, which only the filter's command can make.
+    git stores another content for such a file: the output of a filter's command, or UTF-8 for another encoding.
     """
     for change in changes:
-        name = attributes[change.path]["filter"]
         is_file = any(side and not side.is_link for side in (change.old, change.new))
-        if name in ("unspecified", "unset", "set") or not is_file:
-            continue
-        if not same_content(side_at(stored, change.path), change.new):
+        values = ((kind, attributes[change.path][kind]) for kind in _CONVERSIONS)
+        found = [f"{kind} {quoted(name)}" for kind, name in values if name not in ("unspecified", "unset", "set")]
+        if found and is_file and not same_content(side_at(stored, change.path), change.new):
             raise CommitError(
-                f"{quoted(change.path)} is stored through git's filter {quoted(name)}, which Handiwork does not run, so"
-                " no branch was made: apply the changes and commit them yourself"
+                f"{quoted(change.path)} is stored through git's {found[0]}, which Handiwork does not run, so no branch"
+                " was made: apply the changes and commit them yourself"
             )
 
 
@@ -266,7 +268,7 @@ def _attributes(git_dir: Path, commit: str, changes: Sequence[Change], folder: P
     with tempfile.TemporaryFile() as wanted:
         wanted.write(b"".join(change.path.encode(errors="surrogateescape") + b"\0" for change in changes))
         wanted.seek(0)
-        asked = ("check-attr", "-z", "--stdin", "text", "crlf", "eol", "filter")
+        asked = ("check-attr", "-z", "--stdin", "text", "crlf", "eol", *_CONVERSIONS)
         fields = _git(git_dir, f"--work-tree={folder}", *asked, stdin=wanted).decode(errors="surrogateescape")
     values: defaultdict[str, dict[str, str]] = defaultdict(dict)
     parts = iter(fields.split("\0")[:-1])
