@@ -80,6 +80,11 @@ class Side:
         except UnicodeDecodeError:
             return True
 
+    @property
+    def has_lines(self) -> bool:
+        """Return whether git can merge the content by lines, in whatever encoding: it is not large and has no NUL."""
+        return self.size <= TEXT_LIMIT and b"\0" not in self.read()
+
 
 @dataclass(frozen=True)
 class Change:

@@ -99,6 +99,14 @@ def test_edits_of_both_sides_are_merged_and_modes_kept(session: Start) -> None:
     assert (here.source / "new").stat().st_mode & 0o022 == 0
 
 
+def test_a_text_in_an_old_encoding_is_merged_too(session: Start) -> None:
+    here = session({"text": b"caf\xe9\n2\n3\n4\nfin\n"})
+    changes = here.run("sed -i s/fin/end/ text")
+    (here.source / "text").write_bytes(b"th\xe9\n2\n3\n4\nfin\n")
+    apply(changes, here.source)
+    assert read_tree(here.source) == {"text": b"th\xe9\n2\n3\n4\nend\n"}
+
+
 TYPE_CHANGES = {
     "a file becomes a directory": "rm text; mkdir -p text/deep; echo 2 > text/deep/in",
     "a directory becomes a file": "rm -r dir; echo 2 > dir",

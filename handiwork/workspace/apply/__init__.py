@@ -228,7 +228,7 @@ class _Plan:
             self.replacements.append(Replacement(path, _content(theirs, executable, mine)))
         elif base is None or theirs.is_link:
             self.conflict(path, "the link was changed by the session and here", mine, theirs)
-        elif any(side.binary for side in (base, mine, theirs)):
+        elif not all(side.has_lines for side in (base, mine, theirs)):
             self.conflict(path, "changed by the session and here, and not a text that could be merged", mine, theirs)
         elif (merged := self.merge_text(base, mine, theirs)) is None:
             self.conflict(path, "the same lines were changed by the session and here", mine, theirs)
