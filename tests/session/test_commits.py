@@ -15,9 +15,10 @@ from handiwork.errors import WorkspaceError
 from handiwork.log.errors import LeaseHeld
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-from handiwork.session.apply import bring_commits
+from handiwork.session.apply import bring_commits, make_branch
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create, reopen
+from handiwork.session.pull_request import ForgeTokens, propose
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.session.time_travel.fork import fork
 
@@ -137,6 +138,20 @@ async def test_the_first_commit_of_a_repository_arrives_too(user: User) -> None:
     branch = await user.fetch(await user.run("git add -A && git commit -qm first"))
     assert branch is not None
     assert git(user.project, "log", "--format=%s", branch) == "first"
+
+
+async def test_the_commits_of_the_users_own_edits_are_something_for_a_pull_request(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+    user.begin_repository()
+    git(user.project, "remote", "add", "origin", "https://github.com/octo/greeter.git")
+    (user.project / "greeting.txt").write_text("good day\n")
+    log = await user.run("git commit -qam second")
+    proposal = await propose(user.data, log, ForgeTokens())
+    assert (proposal.title, proposal.files) == ("a test", ())
+    branch = await make_branch(user.store, user.data, log)
+    assert git(user.project, "show", f"{branch}:greeting.txt") == "good day"
 
 
 async def test_branches_whose_commits_stay_in_the_session_are_named(user: User) -> None:

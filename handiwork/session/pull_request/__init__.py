@@ -21,6 +21,7 @@ from handiwork.session.config import config_of
 from handiwork.session.open import changes
 from handiwork.session.pull_request.forge import Draft, Forge, ForgeError, PullRequest, TokenError
 from handiwork.session.pull_request.target import Target, target_of
+from handiwork.session.storage.layout import session_dir
 from handiwork.settings import load, settings_file
 from handiwork.workspace.git.commit_changes import (
     ForeignCommitsError,
@@ -114,11 +115,14 @@ async def find_target(log: EventLog) -> Target:
 async def propose(data: Path, log: EventLog, tokens: ForgeTokens) -> Proposal:
     """Return the request that the session's changes would make; with a token, the forge is asked about it.
 
-    Raises NoRemoteError, UnknownForgeError, WorkspaceError without changes, and ForgeError if the account may not push.
+    Raises NoRemoteError, UnknownForgeError, WorkspaceError without changes and commits, and ForgeError if the account
+    may not push.
     """
     remote, target = await _target(log)
     files = tuple(change.path for change in await changes(data, log))
-    if not files:
+    # A session may have committed what the user had changed, and nothing else.
+    session_files = (await config_of(log)).files(session_dir(data, log.id))
+    if not files and not await asyncio.to_thread(session_files.has_commits):
         raise WorkspaceError(f"the session has no changes, so there is nothing for a {target.noun}")
     base = remote.head if remote.head in remote.branches else remote.default
     default, account, problem = remote.default, None, ""
