@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from handiwork.errors import HandiworkError
 from handiwork.paths import config_dir, locked, write_private
+from handiwork.providers import KEYS
 
 FILE = "keys.json"
 _KEYS = TypeAdapter(dict[str, str])
@@ -42,6 +43,13 @@ def load_keys() -> None:
 def kept_key(name: str) -> str | None:
     """Return the key that is kept under a name, None without one. Raises KeysError."""
     return _read().get(name)
+
+
+def variable_of(model: str) -> str:
+    """Return the variable that holds the key of a model's provider."""
+    provider = model.partition(":")[0].removesuffix("-chat").removesuffix("-responses")
+    usual = "AZURE_OPENAI_API_KEY" if provider == "azure" else f"{provider.upper()}_API_KEY"
+    return next((variable for variable in KEYS.get(provider, ()) if os.environ.get(variable)), usual)
 
 
 def place_of(variable: str) -> str:

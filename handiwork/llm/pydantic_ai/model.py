@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -30,7 +29,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from handiwork.llm.bounded_client import LAST_BYTE, BoundedClient, LastByte, cause_of
-from handiwork.llm.catalog.keys import place_of
+from handiwork.llm.catalog.keys import place_of, variable_of
 from handiwork.llm.errors import (
     AnswerTooLargeError,
     AuthenticationError,
@@ -52,7 +51,6 @@ from handiwork.llm.retry import SILENCE, Patience, with_retries
 from handiwork.llm.types import LLM, Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.usage import usage_of
 from handiwork.llm.window import window_of
-from handiwork.providers import KEYS
 
 if TYPE_CHECKING:
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -94,7 +92,7 @@ def provider_model(
         if "environment variable" in words:
             raise AuthenticationError(f"{name} needs a key or address: {words}") from error
         raise LLMError(f"cannot use {name}: {words}") from error
-    key_name = place_of("HANDIWORK_API_KEY" if base_url else _key_name(name))
+    key_name = place_of("HANDIWORK_API_KEY" if base_url else variable_of(name))
     if not _is_openai(model):
         return ProviderLLM(name, build, key_name, blobs=blobs, patience=patience)
     address = ServerAddress(str(model.client.base_url), model.client.api_key)
@@ -103,13 +101,6 @@ def provider_model(
         return address
 
     return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=key_name)
-
-
-def _key_name(name: str) -> str:
-    """Return the variable that holds the key of a model's provider."""
-    provider = name.partition(":")[0].removesuffix("-chat").removesuffix("-responses")
-    usual = "AZURE_OPENAI_API_KEY" if provider == "azure" else f"{provider.upper()}_API_KEY"
-    return next((variable for variable in KEYS.get(provider, ()) if os.environ.get(variable)), usual)
 
 
 def _is_openai(model: Model) -> TypeGuard[OpenAIChatModel]:
