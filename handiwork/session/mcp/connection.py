@@ -283,7 +283,7 @@ class Connection:
             yield streams
 
     def _resolved(self, text: str, written: Callable[[str], str] = str) -> str:
-        """Return the text with the secrets it names, each as ``written`` forms it. Raises MCPServerError without one."""
+        """Return the text with the secrets it names, as ``written`` forms them. Raises MCPServerError without one."""
         values = self._options.secrets.values
         if missing := [name for name in SECRET_REFERENCE.findall(text) if name not in values]:
             raise MCPServerError(f"it needs the secret {missing[0]}: add --secret {missing[0]}")
