@@ -217,6 +217,14 @@ async def test_a_long_message_that_may_be_a_question_is_not_pushed_to_a_change(b
     assert "if it asks a question, finish with the answer" in challenge.content
 
 
+async def test_an_answer_to_a_long_question_without_files_ends_the_task(bench: Bench) -> None:
+    choices = [answer(word) for word in ("question", "answer", "knowing")]
+    session = await bench.session([*choices, act("finish", message="The disk was full.")], capabilities=SMALL)
+    state = await session.run("What does this mean?\n\n" + "10:00 ERROR no space left on device\n" * 20)
+    assert state.outputs == {"message": "The disk was full."}
+    assert not [event for event in bench.events if isinstance(event, MessageAction) and event.source == "environment"]
+
+
 async def test_a_finish_beside_an_edit_that_fails_does_not_follow_the_check_that_succeeds(bench: Bench) -> None:
     (bench.workspace / "Makefile").write_text("test:\n\ttrue\n")
     (bench.workspace / "words.txt").write_text("word\n" * 2_000)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.codeact.check import check_of
+from handiwork.agents.codeact.check import check_of, is_empty
 from handiwork.agents.codeact.choice import aim_of, choose, kind_of, want_of
 from handiwork.agents.codeact.facts import EDITS, lacks_module, lacks_program, lacks_repository
 from handiwork.agents.codeact.turn import (
@@ -205,7 +205,7 @@ async def why_unfinished(llm: AgentLLM, state: State, kind: str = "") -> str:
 
     The model tells the ``kind`` of the request if that is not known. Raises the errors of the model.
     """
-    if len(messages_of(state)[-1]) > _LONG:
+    if len(messages_of(state)[-1]) > _LONG and not (kind == "question" and is_empty(state)):
         return UNCHANGED
     if await _asks_for_change(llm, state, kind):
         may_ask = follows_answer(state) or (follows_unchanged(state) and await _wants_answer(llm, state))
