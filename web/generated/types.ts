@@ -1834,7 +1834,7 @@ export interface Uploaded {
   size: number;
 }
 /**
- * The user refused the action; ``content`` is the user's comment.
+ * The user refused the action; ``content`` is the user's comment, or NOT_ALLOWED.
  */
 export interface UserRejectObservation extends Observation {
   type: "UserRejectObservation";
