@@ -61,7 +61,7 @@ async def test_a_model_is_chosen_from_a_list_with_prices_and_its_untested_key_is
     await expect(key.get_by_role("alert")).to_contain_text("could not be tested")
     assert not keys.exists()
     await key.get_by_role("button", name="Use it untested").click()
-    await expect(dialog.get_by_text("Replace the key in MOONSHOTAI_API_KEY")).to_be_visible()
+    await expect(dialog.get_by_text(f"Replace the key in {keys}")).to_be_visible()
     assert "a-key" in keys.read_text()
     assert keys.stat().st_mode & 0o077 == 0
 
