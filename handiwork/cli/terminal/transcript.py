@@ -267,7 +267,8 @@ class Transcript:
 
     @_action_lines.register
     def _(self, event: ForkAction) -> Iterator[Text]:
-        yield Text(f"  {len(event.children)} subtasks side by side", "bold cyan")
+        count = len(event.children)
+        yield Text(f"  {count} subtasks side by side" if count > 1 else "  1 subtask", "bold cyan")
 
     @_action_lines.register
     def _(self, event: AgentFinishAction) -> Iterator[Text]:
