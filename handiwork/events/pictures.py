@@ -7,7 +7,9 @@ import struct
 LONGEST_SIDE = 8000
 """Pixels of the longest side that models accept."""
 
-_PNG = b"\x89PNG\r\n\x1a\n"
+PNG = b"\x89PNG\r\n\x1a\n"
+"""The first bytes of a PNG."""
+
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """The markers of a JPEG that begin a frame, and so tell its sides."""
 
@@ -15,7 +17,7 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 def longest_side(picture: bytes) -> int:
     """Return the pixels of the longer side of a PNG or JPEG, 0 if it does not tell."""
     try:
-        if picture.startswith(_PNG) and picture[12:16] == b"IHDR":
+        if picture.startswith(PNG) and picture[12:16] == b"IHDR":
             return max(struct.unpack_from(">II", picture, 16))
         at = 2
         while picture[at] == 0xFF:

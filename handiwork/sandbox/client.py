@@ -18,7 +18,7 @@ from handiwork.events.action import CmdRunAction, HookRunAction, IPythonRunCellA
 from handiwork.events.answers import HOOK_LIMIT, TEXT_LIMIT, AnswerError, answer
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.codec import to_dict
-from handiwork.events.pictures import LONGEST_SIDE, longest_side
+from handiwork.events.pictures import LONGEST_SIDE, PNG, longest_side
 from handiwork.sandbox.base import NO_SECRETS, OnOutput
 from handiwork.sandbox.pipe import PIECE_LIMIT, Pipe, PipeError
 from handiwork.sandbox.questions import AskModel, ModelQuestions, QuestionError
@@ -49,7 +49,7 @@ Also the limit for an action without a timeout, such as a file's, and for a comm
 IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
 """Bytes of one picture, and the number of pictures fetched for one observation; models accept no more."""
 
-IMAGE_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+IMAGE_BEGINNINGS = {"image/png": PNG, "image/jpeg": b"\xff\xd8\xff"}
 """The accepted media types of pictures, and the first bytes of their files."""
 
 LEFT_OUT = (

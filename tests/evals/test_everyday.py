@@ -310,24 +310,11 @@ async def test_the_outputs_of_a_specialist_reach_its_verifier(tmp_path: Path) ->
         ("BrowsingAgent", "lost-property", "Yes, 4219 is a red umbrella. So the number is 4219."),
         ("CodeNavAgent", "parcel-price", "It costs 304 crowns to send 7.5 kg as an express parcel to zone 3."),
         ("CodeNavAgent", "spring-fair", "39 days lie between the fair (26 April) and the open doors (4 June)."),
-    ],
-)
-async def test_a_right_number_may_stand_anywhere_in_the_answer(
-    agent: str, name: str, answer: str, tmp_path: Path
-) -> None:
-    async with trial(instance_of(name, FOLDER, agent), tmp_path) as one:
-        assert (await one.score(Submission(answer=answer))).value == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("agent", "name", "answer"),
-    [
         ("MathAgent", "digit-sum", "There are 597 four-digit numbers with the digit sum 20."),
         ("RepoStudyAgent", "misleading-readme", "pytest runs the tests of spec/, and it needs Python 3.11."),
     ],
 )
-async def test_an_agent_without_a_specialists_outputs_is_judged_by_its_last_message(
+async def test_a_message_answers_a_specialists_task_wherever_in_it_the_answer_stands(
     agent: str, name: str, answer: str, tmp_path: Path
 ) -> None:
     async with trial(instance_of(name, FOLDER, agent), tmp_path) as one:

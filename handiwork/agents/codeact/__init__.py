@@ -121,14 +121,13 @@ class CodeActAgent(Agent):
         A folder without files has nothing to change or to repair: such a message counts as a question more easily.
         """
         request, bare = request_of(state), is_empty(state)
-        if kind not in (("question", "change") if bare else ("question",)) or not self._may_steer(state):
+        is_question = kind == "question"
+        if not (is_question or (bare and kind == "change")) or not self._may_steer(state) or new_files(state):
             return ""
-        if new_files(state):
-            return ""
-        if kind == "question" and follows_answer(state):
+        if is_question and follows_answer(state):
             return ANY
         want = await want_of(self.llm, request)
-        if want != "answer" and not (bare and kind == "question" and want != "new"):
+        if want != "answer" and not (bare and is_question and want != "new"):
             return ""
         self._known, self._question = (request, "question"), request
         return await way_of(self.llm, request, has_files=not bare)

@@ -61,9 +61,9 @@ _FUNCTION = re.compile(r"^def (?!main\b)([a-z]\w*)", re.MULTILINE)
 
 
 def with_facts(state: State, *, with_empty: bool = True) -> State:
-    """Return the state for a prompt, unless ``with_empty`` without an overview that has no files.
+    """Return the state for a prompt.
 
-    Small models answer any question with such an overview: there are no files.
+    Unless ``with_empty``, an overview without files is left out: small models answer any question with it.
 
     The overview of the workspace ends with the project's test command, or without network with what is missing for it.
     Without network a command whose program is missing comes with the advice to go on without it, and a text instead of

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Literal
 
+from handiwork.events.pictures import PNG
+
 PictureProtocol = Literal["kitty", "iterm", "sixel"]
 
 PIECE = 4096
@@ -21,7 +23,6 @@ CELL = 9
 """The pixels of a column, about: a wider picture is made as wide as the terminal."""
 SIXEL_WIDTH = 720
 """The pixels of the widest picture in sixels; wider ones lose columns and rows."""
-_PNG = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _STEPS = 6
 """The levels of red, green and blue in sixels."""
@@ -44,7 +45,7 @@ def picture_sequence(data: bytes, protocol: PictureProtocol, columns: int) -> st
     if protocol == "iterm":
         size = f"size={len(data)};width=auto;height=auto"
         return f"\x1b]1337;File=inline=1;{size}:{base64.b64encode(data).decode()}\x07"
-    if not data.startswith(_PNG) or len(data) < 33:
+    if not data.startswith(PNG) or len(data) < 33:
         return None
     width, height = struct.unpack(">II", data[16:24])
     if protocol == "kitty":
@@ -71,7 +72,7 @@ Pixel = tuple[int, int, int]
 def _rows(data: bytes) -> list[list[Pixel]]:
     """Return the pixels of a PNG of 8 bits a channel, on white. Raises ValueError for another form of PNG."""
     chunks: defaultdict[bytes, bytes] = defaultdict(bytes)
-    position = len(_PNG)
+    position = len(PNG)
     while position < len(data):
         (length,) = struct.unpack(">I", data[position : position + 4])
         kind, content = data[position + 4 : position + 8], data[position + 8 : position + 8 + length]

@@ -14,7 +14,7 @@ from handiwork.agents.history import is_from_user
 from handiwork.events.action import CodeBlocksAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CodeBlocksObservation, ErrorObservation
-from handiwork.events.pictures import LONGEST_SIDE, longest_side
+from handiwork.events.pictures import LONGEST_SIDE, PNG, longest_side
 from handiwork.events.record import StepStarted
 from handiwork.log.eventlog import EventLog
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
@@ -52,7 +52,7 @@ MATCHES = 50
 """The most blocks that a search of the code returns."""
 
 _PIECE = 1 << 16
-_BEGINNINGS: dict[bytes, ImageType] = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+_BEGINNINGS: dict[bytes, ImageType] = {PNG: "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-content-type-options": "nosniff"}
 
 
