@@ -37,10 +37,18 @@ class Attacker:
     def listen(self) -> None:
         while True:
             try:
-                self.server.accept()[0].close()
+                connection, _ = self.server.accept()
             except OSError:
                 return
             self.connections += 1
+            connection.close()
+
+    def received(self) -> int:
+        """Return the number of connections, also of those that had not been accepted: one of its own comes last."""
+        with socket.create_connection(self.server.getsockname()) as last:
+            last.recv(1)
+        self.connections -= 1
+        return self.connections
 
 
 @pytest.fixture
@@ -96,7 +104,7 @@ def run(trap: Trap, case: Case) -> tuple[list[Event], list[str]]:
 
 def assert_harmless(trap: Trap, attacker: Attacker, texts: Sequence[str]) -> None:
     assert not trap.witness.exists(), "a command ran on this machine"
-    assert attacker.connections == 0, "something was sent"
+    assert attacker.received() == 0, "something was sent"
     for text in texts:
         # The attacker's own commands name the place of the secret, never its content.
         assert SECRET not in text
