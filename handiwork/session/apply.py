@@ -11,7 +11,7 @@ from handiwork.errors import HandiworkError, SandboxError, WorkspaceError
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.session.config import config_of
-from handiwork.session.open import changes, changes_and_note
+from handiwork.session.open import all_changes_and_note, changes
 from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
@@ -157,10 +157,11 @@ async def _workspace(log: EventLog) -> Path:
 async def _changes(data: Path, log: EventLog, workspace: Path) -> tuple[list[Change], tuple[str, ...]]:
     """Return the session's changes, with those that revert files which it restored since an apply, and a notice."""
     await _check_copied_back(data, log)
-    found, note = await changes_and_note(data, log)
+    found, note = await all_changes_and_note(data, log)
     base = Workspace.load(session_dir(data, log.id)).base
     restored = await asyncio.to_thread(reverted, _undo_dir(data, log), workspace.resolve(), base, found)
-    return sorted([*found, *restored], key=lambda change: change.path), (f"{note}.",) if note else ()
+    applied = [change for change in found if not change.ignored]
+    return sorted([*applied, *restored], key=lambda change: change.path), (f"{note}.",) if note else ()
 
 
 async def _check_copied_back(data: Path, log: EventLog) -> None:

@@ -178,10 +178,16 @@ async def changes_and_note(data: Path, log: EventLog) -> tuple[list[Change], str
 
     The sentence is "" without any. Raises SessionError, WorkspaceError.
     """
+    found, note = await all_changes_and_note(data, log)
+    return [change for change in found if not change.ignored], note
+
+
+async def all_changes_and_note(data: Path, log: EventLog) -> tuple[list[Change], str]:
+    """Return the same with the ignored changes among the others. Raises SessionError, WorkspaceError."""
     files = (await config_of(log)).files(session_dir(data, log.id))
     found = await asyncio.to_thread(lambda: with_moved_files(files.changes(ignored=True)))
     ignored = [change.path for change in found if change.ignored]
-    return [change for change in found if not change.ignored], _ignored_note(ignored) if files.keeps_source else ""
+    return found, _ignored_note(ignored) if files.keeps_source else ""
 
 
 def _ignored_note(paths: list[str]) -> str:
