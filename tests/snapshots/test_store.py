@@ -162,6 +162,19 @@ def test_what_nothing_needs_is_swept_and_then_said_to_be_gone(tmp_path: Path) ->
         Objects(tmp_path / "store").layer(trees[0])
 
 
+def test_a_snapshot_after_the_last_one_was_swept_is_whole(tmp_path: Path) -> None:
+    upper, objects = tmp_path / "upper", Objects(tmp_path / "snapshots")
+    (upper / "folder").mkdir(parents=True)
+    (upper / "folder/old").write_text("1")
+    snapshots = Snapshots(objects, {"workspace": WritableDir(upper)})
+    snapshots.take()
+    objects.sweep(keep=(), layers=(), grace=-1)
+    (upper / "new").write_text("2")
+    taken = snapshots.take()
+    assert taken is not None
+    assert listing(objects.layer(taken.tree) / "workspace") == listing(upper)
+
+
 def test_what_does_not_fit_into_the_budget_is_said_and_leaves_nothing_behind(tmp_path: Path) -> None:
     root, objects = tmp_path / "root", Objects(tmp_path / "store")
     root.mkdir()

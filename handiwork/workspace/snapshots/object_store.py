@@ -76,6 +76,10 @@ class Objects:
             self._trees[digest] = self._load(digest)
         return self._trees[digest]
 
+    def has_tree(self, digest: str) -> bool:
+        """Return whether a tree is still stored."""
+        return self._tree_path(digest).exists()
+
     def read(self, node: TreeNode) -> bytes:
         """Return a file's bytes. Raises WorkspaceError if they are no longer stored."""
         with open(self.path(node), "rb") as file:

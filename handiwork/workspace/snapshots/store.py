@@ -99,6 +99,9 @@ class Snapshots:
             self._room = self._budget - self.objects.account(0)
         if self._room < 0:
             raise WorkspaceError("snapshots take all the room they may: `handiwork gc` makes some")
+        if self._last and not self.objects.has_tree(self._last):
+            # Removed to make room while the session was at rest, with what the next snapshot would share with it.
+            self._states, self._last = {name: _State() for name in self._directories}, ""
         before, changed = self.objects.added, 0
         self.objects.begin(self._room)
         states = dict(self._states)
