@@ -40,7 +40,10 @@ class WorkspaceBranches:
 
     @staticmethod
     def _diff(parent: SessionFiles, child: SessionFiles) -> str:
-        return unified_diff(changes_since(parent.changes(), child.changes()))
+        after = child.changes(ignored=True)
+        ignored = {change.path for change in after if change.ignored}  # by rules of the child that the parent lacks
+        before = [change for change in parent.changes() if change.path not in ignored]
+        return unified_diff(changes_since(before, [change for change in after if not change.ignored]))
 
     async def keep(self, children: Collection[int]) -> None:
         """Remove all other copies."""
