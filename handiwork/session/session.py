@@ -162,13 +162,13 @@ class Session:
         if not self._holds_lease:
             async with self._lease():
                 return await self.run(message, over)
-        self._over = over
+        self._over, interrupted = over, self.state.totals.interrupted
         using = snapshots_in_use(self._store.folder)
         await asyncio.to_thread(using.__enter__)
         try:
             await self._store.update(self.id, state="running")
             try:
-                await self._open(message)
+                await self._open(message, interrupted)
                 self._executor.prepare()
                 await self._hooks.start(self._executor)
                 await self._loop.run()
@@ -248,7 +248,8 @@ class Session:
             await self._journal.append(start.with_fields(resumed=self.state.last_id > 0))
             self._start_event = None
 
-    async def _open(self, message: str | MessageAction | None) -> None:
+    async def _open(self, message: str | MessageAction | None, interrupted: int) -> None:
+        """Prepare a run; ``interrupted`` is the user's last interrupt before it: a later one is not undone."""
         journal = self._journal
         await self._begin()
         if any(abandoned_actions(self.state, state) for state in self.state.tree()):
@@ -265,7 +266,7 @@ class Session:
         if message is not None:
             user_message = MessageAction(content=message) if isinstance(message, str) else message
             await journal.append(user_message.with_fields(source="user", subtask=self.state.active))
-        elif self.state.agent_state in ("paused", "error"):
+        elif self.state.agent_state in ("paused", "error") and self.state.totals.interrupted == interrupted:
             await journal.append(ChangeAgentStateAction(agent_state="running", source="user"))
         if self.config.plan_mode and self.state.totals.plan_mode is None:
             await journal.append(SettingsChanged(plan_mode=True, source="user"))

@@ -24,6 +24,7 @@ from handiwork.session.session import Session
 from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.interrupt import Interrupt
 from handiwork.session.steps.live import OutputDelta, TextDelta
+from handiwork.session.storage.layout import snapshots_alone
 from tests.session.bench import Bench, bash, finish
 
 PAUSE = ChangeAgentStateAction(agent_state="paused", source="user")
@@ -45,6 +46,22 @@ async def test_an_interrupt_cancels_the_model_call_and_its_reply_is_not_lost_for
     state = await running
     assert state.agent_state == "paused"
     assert "CompletionEvent" not in bench.kinds()
+
+
+async def test_an_interrupt_before_the_first_step_of_a_run_is_not_undone_by_its_beginning(bench: Bench) -> None:
+    log = await bench.log()
+    await log.append(MessageAction(content="go", source="user"))
+    session = await bench.session([finish()], log)
+    async with session.hold_lease():
+        with snapshots_alone(bench.store.folder):  # as `handiwork gc` does, for whose end a run waits
+            running = asyncio.create_task(session.run())
+            await asyncio.sleep(0)
+            await log.append(PAUSE)
+            async with asyncio.timeout(20):
+                while session.state.agent_state != "paused":
+                    await asyncio.sleep(0.01)
+        assert (await running).agent_state == "paused"
+        assert (await session.run()).agent_state == "finished"
 
 
 async def test_an_interrupt_stops_the_command_and_keeps_its_output_and_the_shell(bench: Bench) -> None:
