@@ -78,6 +78,17 @@ async def test_the_task_does_not_end_by_a_check_that_still_runs(exit_code: int |
     assert len(llm.requests) == (not ends)
 
 
+async def test_a_long_check_that_was_waited_for_is_not_run_again() -> None:
+    state = project("test:\n\ttrue")
+    for command, exit_code in (("make test", None), ("", 0)):
+        output = CmdOutputObservation(command=command, exit_code=exit_code, status="running" if command else "done")
+        state.apply(CmdRunAction(command=command).with_fields(id=state.last_id + 1))
+        state.apply(output.with_fields(id=state.last_id + 1, cause=state.last_id))
+    actions = await CodeActAgent(ScriptedLLM([WRITE, END], capabilities=TEXT)).step(state)
+    assert isinstance(actions, list)
+    assert [type(action) for action in actions] == [AgentFinishAction]
+
+
 @pytest.mark.parametrize(
     ("message", "check"),
     [

@@ -175,7 +175,7 @@ async def challenge(
     will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
     if check and (will_change or changed):
         runs = _runs(state, check)
-        run = next((o for a, o in reversed(turn) if isinstance(a, CmdRunAction) and a.command in runs), None)
+        run = _last_run(turn, runs)
         if not will_change and run is not None and run.id >= changed:
             if is_missing(check, run.text) or lacks_module(state, run.text):
                 return actions  # a check that says nothing about the work here
@@ -343,6 +343,21 @@ async def _wants_answer(llm: AgentLLM, state: State) -> bool:
 def _runs(state: State, check: str) -> tuple[str, str]:
     """Return the check, and the command that runs it in the workspace: `cd` may have led the shell elsewhere."""
     return check, in_workspace(state.workspace, check)
+
+
+def _last_run(turn: Sequence[tuple[Action, Observation | None]], commands: Sequence[str]) -> Observation | None:
+    """Return the newest observation of the last run of one of the commands, None if none ran.
+
+    A run that outlasts the shell's patience ends in a later action, which waits for it or gives it an input.
+    """
+    run: Observation | None = None
+    for action, observation in turn:
+        if not isinstance(action, CmdRunAction):
+            continue
+        still_runs = isinstance(run, CmdOutputObservation) and run.status in ("running", "input")
+        if action.command in commands or (still_runs and (action.is_input or not action.command.strip())):
+            run = observation
+    return run
 
 
 def _directory(state: State) -> str:
