@@ -13,7 +13,7 @@ from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdR
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.types import Capabilities
-from tests.session.bench import Bench, calls
+from tests.session.bench import Bench, call, calls
 
 SMALL = Capabilities(tools=False, window=16_384)
 MAKEFILE = "test:\n\tgrep -q 4 answer\n"
@@ -105,6 +105,28 @@ async def test_an_end_without_a_change_since_the_check_failed_is_questioned_once
     assert state.outputs == {"message": "It is 5."}
     (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
     assert "`make test` still fails" in challenge.content
+
+
+ASKED, FAILS = "Run `make test` and tell me what fails.", {"message": "The answer is missing."}
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "replies"),
+    [
+        (
+            SMALL,
+            [*map(answer, ("question", "answer", "running")), act("bash", command="make test"), act("finish", **FAILS)],
+        ),
+        (Capabilities(), [call("bash", command="make test"), call("finish", **FAILS), answer("skip")]),
+    ],
+)
+async def test_a_check_that_fails_may_be_the_answer(
+    bench: Bench, capabilities: Capabilities, replies: list[Any]
+) -> None:
+    (bench.workspace / "Makefile").write_text(MAKEFILE)
+    state = await (await bench.session(replies, capabilities=capabilities)).run(ASKED)
+    assert state.outputs == FAILS
+    assert not [event for event in bench.events if isinstance(event, MessageAction) and event.source == "environment"]
 
 
 async def test_the_end_that_the_model_chose_follows_a_check_that_succeeds(bench: Bench) -> None:

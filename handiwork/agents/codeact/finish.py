@@ -151,7 +151,8 @@ async def challenge(
     model sees whether the new files are there that the message names.
 
     A check may write files as well, which a question must not do, and the task may forbid it: unless the window is
-    small, the model says whether it may run. A small model is only asked, more simply, if no change is certain.
+    small, the model says whether it may run. A small model is only asked, more simply, if no change is certain. The
+    same tells whether a failure speaks against the end, or may be the answer.
 
     Once after each message of the user, a message with the facts replaces the end: if the check fails, or for a small
     model if its last command failed, or nothing has changed although the task asks for a change. If the next end only
@@ -171,7 +172,7 @@ async def challenge(
         return actions if first is None else [first.with_fields(completion=end.completion)]
     if not _ends(end):
         return actions
-    check, changed = check_of(state), _last_change(state, turn)
+    check, changed, edited = check_of(state), _last_change(state, turn), _has_edited(turn, before)
     will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
     if check and (will_change or changed):
         runs = _runs(state, check)
@@ -180,8 +181,10 @@ async def challenge(
             if is_missing(check, run.text) or lacks_module(state, run.text):
                 return actions  # a check that says nothing about the work here
             if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
+                if not edited and not await _may_check(llm, state, check, kind, certain=False):
+                    return actions
                 return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
-        elif await _may_check(llm, state, check, kind, certain=_has_edited(state, turn, before)):
+        elif await _may_check(llm, state, check, kind, certain=edited):
             command = runs[0] if _directory(state) == state.workspace else runs[1]
             return [*before, CmdRunAction(command=command, completion=end.completion, tool_call_id=end.tool_call_id)]
     elif small and changed and not before and isinstance(end, AgentFinishAction) and (names := new_files(state)):
@@ -192,7 +195,7 @@ async def challenge(
         return before  # the model sees their outcomes before it ends the task
     failure = _failure(turn) or _fault(turn) if small and isinstance(end, AgentFinishAction) else ""
     # A failed command may be the answer to a question.
-    if failure and (_has_edited(state, turn, before) or await _asks_for_change(llm, state, kind)):
+    if failure and (edited or await _asks_for_change(llm, state, kind)):
         return [_facts(end, f"{failure}\nIf that shows a fault, mend it first.")]
     if small and not changed and isinstance(end, AgentFinishAction):
         text = await why_unfinished(llm, state, kind)
@@ -299,10 +302,12 @@ def _last_change(state: State, turn: Sequence[tuple[Action, Observation | None]]
     return max([*ids, snapshot or 0])
 
 
-def _has_edited(state: State, turn: Sequence[tuple[Action, Observation | None]], before: Sequence[Action]) -> bool:
-    """Return whether the turn has surely changed files, or the actions ``before`` its end will."""
-    edits = any(isinstance(action, EDITS) for action in before) or any(done(turn, EDITS))
-    return edits or bool(_last_snapshot(state, turn))
+def _has_edited(turn: Sequence[tuple[Action, Observation | None]], before: Sequence[Action]) -> bool:
+    """Return whether the turn has edited files, or the actions ``before`` its end will.
+
+    A snapshot alone does not tell: tests and programs that are only run write caches and logs.
+    """
+    return any(isinstance(action, EDITS) for action in before) or bool(done(turn, EDITS))
 
 
 def _last_snapshot(state: State, turn: Sequence[tuple[Action, Observation | None]]) -> int | None:
