@@ -47,13 +47,20 @@ class BoundedClient(httpx2.AsyncClient):
     """A client with options of httpx2, which sets the task's ``LAST_BYTE``.
 
     Its requests raise RedirectError instead of following a redirect, AnswerTooLargeError while the body of an answer is
-    read, and LLMError for a compressed answer, whose unpacked size would have to be bounded too.
+    read, and LLMError for a compressed answer, whose unpacked size would have to be bounded too. The constructor raises
+    LLMError if the environment names a proxy of another kind than HTTP and SOCKS 5.
     """
 
     def __init__(self, **options: Any) -> None:
         hooks = {"request": [_refuse_compression], "response": [self._bound]}
         direct: dict[str, None] = dict.fromkeys(_LOOPBACK)
-        super().__init__(follow_redirects=False, event_hooks=hooks, mounts=direct, **options)
+        try:
+            super().__init__(follow_redirects=False, event_hooks=hooks, mounts=direct, **options)
+        except (ValueError, httpx2.InvalidURL) as error:
+            raise LLMError(
+                f"a proxy of your environment (http_proxy, https_proxy or all_proxy) cannot be used: {error}; "
+                "make it http://HOST:PORT or socks5://HOST:PORT, or unset the variable"
+            ) from error
 
     async def _bound(self, response: httpx2.Response) -> None:
         if 300 <= response.status_code < 400:

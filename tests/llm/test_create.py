@@ -65,12 +65,13 @@ def test_a_base_url_that_is_none_says_so() -> None:
         create("any", base_url="localhost:8000")
 
 
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_a_server_on_this_machine_is_reached_past_a_proxy(
-    server: StandIn, host: str, monkeypatch: pytest.MonkeyPatch
+    server: StandIn, host: str, proxy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        monkeypatch.setenv(name, proxy)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     server.replies = [Reply(content="hello")]
@@ -80,6 +81,13 @@ async def test_a_server_on_this_machine_is_reached_past_a_proxy(
         assert (await llm.complete(ASK)).content == "hello"
     finally:
         await llm.close()
+
+
+@pytest.mark.parametrize("name", ["any", "anthropic:any"])
+async def test_a_proxy_that_cannot_be_used_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:9/")  # as GNOME sets it
+    with pytest.raises(LLMError, match=r"all_proxy.* cannot be used: Unknown scheme .*; make it http://HOST:PORT"):
+        await create(name, base_url="https://models.example.org/v1").complete(ASK)
 
 
 @pytest.mark.parametrize("name", ["any", "openai:any", "anthropic:any"])

