@@ -28,6 +28,11 @@ ERROR_BYTES = 64 * 1024
 EVENT_BYTES = MEGABYTE
 """Bytes of a streamed answer without an empty line, which ends an event."""
 
+CONNECT = 10.0
+"""Seconds for a connection, in which a server that can be reached answers, however busy: the kernel gives up only after
+two minutes, as behind a firewall that drops packets.
+"""
+
 _LOOPBACK = ("all://localhost", "all://127.0.0.0/8", "all://[::1]")
 """Addresses of this machine, which no proxy reaches and no proxy may read."""
 
@@ -47,12 +52,14 @@ class BoundedClient(httpx2.AsyncClient):
     """A client with options of httpx2, which sets the task's ``LAST_BYTE``.
 
     Its requests raise RedirectError instead of following a redirect, AnswerTooLargeError while the body of an answer is
-    read, and LLMError for a compressed answer, whose unpacked size would have to be bounded too. The constructor raises
-    LLMError if the environment names a proxy of another kind than HTTP and SOCKS 5.
+    read, and LLMError for a compressed answer, whose unpacked size would have to be bounded too. ``connect`` are the
+    seconds for a connection, whatever the timeout of a request is. The constructor raises LLMError if the environment
+    names a proxy of another kind than HTTP and SOCKS 5.
     """
 
-    def __init__(self, **options: Any) -> None:
-        hooks = {"request": [_refuse_compression], "response": [self._bound]}
+    def __init__(self, *, connect: float = CONNECT, **options: Any) -> None:
+        self._connect = connect
+        hooks = {"request": [self._prepare], "response": [self._bound]}
         direct: dict[str, None] = dict.fromkeys(_LOOPBACK)
         try:
             super().__init__(follow_redirects=False, event_hooks=hooks, mounts=direct, **options)
@@ -61,6 +68,11 @@ class BoundedClient(httpx2.AsyncClient):
                 f"a proxy of your environment (http_proxy, https_proxy or all_proxy) cannot be used: {error}; "
                 "make it http://HOST:PORT or socks5://HOST:PORT, or unset the variable"
             ) from error
+
+    async def _prepare(self, request: httpx2.Request) -> None:
+        request.headers["Accept-Encoding"] = "identity"
+        # Here, since the providers' libraries give each request a timeout of its own.
+        request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "connect": self._connect}
 
     async def _bound(self, response: httpx2.Response) -> None:
         if 300 <= response.status_code < 400:
@@ -104,10 +116,6 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
             raise _too_large(response, EVENT_BYTES, " in one event")
     if buffer:
         yield buffer.decode(errors="replace")
-
-
-async def _refuse_compression(request: httpx2.Request) -> None:
-    request.headers["Accept-Encoding"] = "identity"
 
 
 def _redirect(response: httpx2.Response) -> str:

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import httpx2
 import pytest
 
+from handiwork.llm.bounded_client import BoundedClient
 from handiwork.llm.create import create
 from handiwork.llm.errors import (
     AuthenticationError,
@@ -281,6 +283,16 @@ async def test_nobody_listening_is_a_clear_error() -> None:
         await llm.complete(ASK)
     assert len(caught.value.failed_attempts) == 1
     await llm.close()
+
+
+async def test_a_connection_is_not_awaited_for_as_long_as_an_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as one, socket.socket() as other:
+        for waiting in (one, other):
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        async with BoundedClient(connect=0.2, timeout=None) as client:
+            with pytest.raises(httpx2.ConnectTimeout):
+                await client.get("http://{}:{}".format(*full.getsockname()), timeout=60)
 
 
 def test_retry_after_is_seconds_or_a_date_and_bounded() -> None:

@@ -80,7 +80,7 @@ def provider_model(
     """
 
     def build() -> tuple[Model, BoundedClient]:
-        client = BoundedClient(timeout=httpx2.Timeout(LONGEST_CALL, connect=5.0))
+        client = BoundedClient(timeout=LONGEST_CALL)
         if base_url:
             return _with_base_url(name, base_url, api_key, client), client
         return _infer(name, api_key, client), client
