@@ -14,7 +14,7 @@ from handiwork.llm.retry import Patience
 from handiwork.llm.types import LLM
 
 _CHAT_PREFIXES = ("openai:", "openai-chat:", "openrouter:", "ollama:", "vllm:", "litellm:")
-_FORMS = 'like "anthropic:NAME", "openai:NAME", "google:NAME", "openrouter:NAME", "local:NAME" or "scripted:FILE"'
+FORMS = 'like "anthropic:NAME", "openai:NAME", "google:NAME", "openrouter:NAME", "local:NAME" or "scripted:FILE"'
 
 
 def create(
@@ -51,7 +51,7 @@ def create(
     elif api_key is None:
         _require_key(model)
     if ":" not in model:
-        raise LLMError(f'"{model}" names no provider: write it {_FORMS}, or give --base-url')
+        raise LLMError(f'"{model}" names no provider: write it {FORMS}, or give --base-url')
     from handiwork.llm.pydantic_ai.model import provider_model
 
     return provider_model(model, base_url, api_key, blobs, patience)

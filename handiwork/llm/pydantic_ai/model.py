@@ -30,6 +30,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from handiwork.llm.bounded_client import LAST_BYTE, BoundedClient, LastByte, cause_of
 from handiwork.llm.catalog.keys import place_of, variable_of
+from handiwork.llm.create import FORMS
 from handiwork.llm.errors import (
     AnswerTooLargeError,
     AuthenticationError,
@@ -127,8 +128,7 @@ def _infer(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
         try:
             build = cast("type[Any]", infer_provider_class(kind))
         except ValueError:
-            infer_model(name)  # raises an error that lists the valid names
-            raise
+            raise LLMError(f'"{kind}" is no provider: write the model {FORMS}, or give --base-url') from None
         if "http_client" in signature(build).parameters:
             options["http_client"] = client
         return build(**options)
