@@ -32,7 +32,7 @@ from handiwork.agents.agentless.structure import Span, parse_locations, programs
 from handiwork.agents.agentless.trial import TrialOutputs
 from handiwork.agents.interface import TaskInputs
 from handiwork.agents.repair.edits import TextEdit, Texts, edits_between
-from handiwork.agents.repair.files import MAY_REPEAT, FileProgress
+from handiwork.agents.repair.files import FileProgress, may_repeat
 from handiwork.events.action import AgentThinkAction, CmdRunAction, ForkAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, ForkObservation
@@ -110,7 +110,7 @@ class AgentlessProgress(FileProgress):
                 for (_, inputs), child in zip(action.children, observation.outcomes, strict=True):
                     outputs = TrialOutputs.model_validate(child.outputs) if child.outcome == "finished" else None
                     self.trials[str(inputs["task"])] = outputs
-            case ForkAction(), ErrorObservation(error_id=error) if error not in MAY_REPEAT:
+            case ForkAction(), ErrorObservation() if not may_repeat(observation):
                 self.problem = observation.content
             case CmdRunAction(command=command), CmdOutputObservation() if BM25 in command:
                 self.found = observation.content

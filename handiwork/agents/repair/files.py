@@ -66,13 +66,15 @@ LONGEST_FILE = 4_000
 PIECE, SMALL_PIECE = 100, 10
 """Lines read at once of a file that is too long for one observation, and of a piece of it that is too long itself."""
 
-MAY_REPEAT = {"crashed", "interrupted", "sandbox_lost"}
+_MAY_REPEAT = {"crashed", "interrupted", "sandbox_lost"}
 """Errors after which an action may have run or not."""
 
 
 def may_repeat(observation: Observation | None) -> bool:
-    """Return whether the sandbox or the platform ended before the action did, so that it may have run or not."""
-    return isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT
+    """Return whether the action ran in part or not at all: the user, the sandbox or the platform ended it."""
+    if isinstance(observation, CmdOutputObservation):
+        return observation.status == "interrupted"
+    return isinstance(observation, ErrorObservation) and observation.error_id in _MAY_REPEAT
 
 
 @dataclass

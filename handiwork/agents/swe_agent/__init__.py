@@ -171,7 +171,7 @@ class SWEAgent(Agent[SWENotes]):
             output.status == "exited" or (output.command == self._config.state_command and _NO_TOOL in output.text)
             for output in outputs
         )
-        is_new = is_new or any(may_repeat(observation) for _, observation in pairs)
+        is_new = is_new or any(isinstance(one, ErrorObservation) and may_repeat(one) for _, one in pairs)
         if not self._has_tools or (is_new and restore not in done):
             self._has_tools = True
             return [CmdRunAction(command=restore), *self._state_commands()]

@@ -9,6 +9,7 @@ from handiwork.agents.agentless import AgentlessAgent, AgentlessInputs
 from handiwork.agents.agentless.pipeline import LONGEST_FILE, AgentlessProgress
 from handiwork.agents.agentless.regression import MOST_TESTS
 from handiwork.agents.agentless.retrieval import BM25
+from handiwork.agents.agentless.trial import TrialAgent, TrialInputs
 from handiwork.agents.repair.files import LIST
 from handiwork.events.action import (
     AgentFinishAction,
@@ -20,7 +21,13 @@ from handiwork.events.action import (
     ForkAction,
 )
 from handiwork.events.base import Action, Event
-from handiwork.events.observation import ChildOutcome, ErrorObservation, FileReadObservation, ForkObservation
+from handiwork.events.observation import (
+    ChildOutcome,
+    CmdOutputObservation,
+    ErrorObservation,
+    FileReadObservation,
+    ForkObservation,
+)
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.states import check_golden, edited, file_read, ran, reply, shown, state_of, task
@@ -205,3 +212,25 @@ async def test_nothing_stays_of_a_candidate_with_a_file_that_cannot_be_edited() 
     (end,) = await walk.step()
     assert isinstance(end, AgentRejectAction)
     assert "lib/text.py cannot be edited" in str(end.outputs["reason"])
+
+
+def trial_step(*events: Event) -> Action:
+    """The only action of a trial's step after these events."""
+    state = state_of(task("Candidate 1.1"), *events)
+    inputs = TrialInputs(task="Candidate 1.1", check="python3 -m pytest -q", tests=tuple(TESTS))
+    state.inputs = inputs.model_dump(mode="json")
+    step = TrialAgent(ScriptedLLM([])).step(state)
+    (action,) = [step] if isinstance(step, Action) else step
+    return action
+
+
+def test_a_trial_repeats_tests_that_the_user_has_interrupted() -> None:
+    run = trial_step()
+    assert isinstance(run, CmdRunAction)
+    cut = CmdOutputObservation(command=run.command, exit_code=130, status="interrupted", content="..")
+    again = trial_step(run, cut)
+    assert isinstance(again, CmdRunAction)
+    assert again.command == run.command
+    end = trial_step(run, cut, *ran(run.command, "".join(f"PASSED {test}\n" for test in TESTS), 0))
+    assert isinstance(end, AgentFinishAction)
+    assert end.outputs["message"] == "2 of 2 tests pass"
