@@ -40,7 +40,7 @@ from handiwork.agents.repair.edits import applied
 from handiwork.agents.repair.files import fold, in_workspace
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, AgentThinkAction, CmdRunAction
-from handiwork.llm.errors import ContextWindowError
+from handiwork.llm.errors import ContextWindowError, EmptyAnswerError, OutputLimitError
 from handiwork.llm.types import Message
 
 AT_ONCE = 4
@@ -269,14 +269,16 @@ class AgentlessAgent(Agent):
 
     async def _sample(self, sample: Sample) -> AgentThinkAction:
         messages = [*sample.example, Message.text("user", sample.prompt)]
-        completion: Completion = await self.llm.complete(messages, temperature=sample.temperature)
-        for _ in range(sample.tries):
-            if sample.summary(completion.content):
+        event, summary = None, ""
+        for temperature in (sample.temperature, *[RETRY_TEMPERATURE] * sample.tries):
+            try:
+                completion: Completion = await self.llm.complete(messages, temperature=temperature)
+            except (EmptyAnswerError, OutputLimitError):
+                continue
+            event, summary = completion.event, sample.summary(completion.content)
+            if summary:
                 break
-            completion = await self.llm.complete(messages, temperature=RETRY_TEMPERATURE)
-        summary = sample.summary(completion.content)
-        thought = f"{sample.label}: {summary or 'nothing of use'}"
-        return AgentThinkAction(thought=thought).with_fields(completion=completion.event)
+        return AgentThinkAction(thought=f"{sample.label}: {summary or 'nothing of use'}", completion=event)
 
 
 def _check(now: AgentlessProgress, inputs: AgentlessInputs) -> str | None:

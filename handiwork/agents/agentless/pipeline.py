@@ -87,9 +87,9 @@ class PatchCandidate:
 class AgentlessProgress(FileProgress):
     """The progress since the user's last task.
 
-    ``replies`` are by label. ``trials`` are the outcomes by label, None for a trial that gave none. ``found`` is the
-    output of the retrieval and ``nearest`` its files by embeddings, None before them. ``problem`` says why no trial can
-    run.
+    ``replies`` are by label, "" for a sample without an answer. ``trials`` are the outcomes by label, None for a trial
+    that gave none. ``found`` is the output of the retrieval and ``nearest`` its files by embeddings, None before them.
+    ``problem`` says why no trial can run.
     """
 
     longest: ClassVar[int] = LONGEST_FILE
@@ -102,10 +102,10 @@ class AgentlessProgress(FileProgress):
     def apply(self, action: Action, observation: Observation | None, reply: str) -> None:
         """Apply the next entry of the history; ``reply`` is the model's, if its action is a thought."""
         match action, observation:
-            case AgentThinkAction(), None if action.completion is not None:
-                self.replies[action.thought.partition(":")[0]] = reply
             case AgentThinkAction(), None if action.thought.startswith(NEAREST):
                 self.nearest = action.thought.splitlines()[1:]
+            case AgentThinkAction(), None:
+                self.replies[action.thought.partition(":")[0]] = reply
             case ForkAction(), ForkObservation():
                 for (_, inputs), child in zip(action.children, observation.outcomes, strict=True):
                     outputs = TrialOutputs.model_validate(child.outputs) if child.outcome == "finished" else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from handiwork.agents.agentless import AgentlessAgent, AgentlessInputs
 from handiwork.agents.agentless.pipeline import LONGEST_FILE, AgentlessProgress
@@ -28,8 +29,9 @@ from handiwork.events.observation import (
     FileReadObservation,
     ForkObservation,
 )
+from handiwork.llm.errors import EmptyAnswerError
 from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.llm.types import Capabilities
+from handiwork.llm.types import Capabilities, Completion
 from tests.agents.states import check_golden, edited, file_read, ran, reply, shown, state_of, task
 
 AREA = "LIMIT = 3\n\n\ndef half(x):\n    return x / 2\n\n\ndef area(a, b):\n    return a + b\n"
@@ -52,6 +54,16 @@ class FewAgentless(AgentlessAgent):
     inputs = FewInputs
 
 
+class OftenSilent(ScriptedLLM):
+    """Fails as a client does whose server sends an answer without content, for each empty reply of its script."""
+
+    async def complete(self, *args: Any, **rest: Any) -> Completion:
+        completion = await super().complete(*args, **rest)
+        if not completion.content:
+            raise EmptyAnswerError("the server sent an empty answer")
+        return completion
+
+
 @dataclass
 class Walk:
     """An agent's steps on a growing log; ``prompts`` are the questions so far."""
@@ -63,14 +75,14 @@ class Walk:
 
     async def step(self, *replies: str) -> list[Action]:
         """Take a step, which uses all the replies, and log the thoughts that have them."""
-        llm = ScriptedLLM(replies, capabilities=Capabilities(window=self.window))
+        llm = OftenSilent(replies, capabilities=Capabilities(window=self.window))
         step = await FewAgentless(llm).step(state_of(*self.events))
         assert len(llm.requests) == len(replies)
         self.prompts += [shown(request) for request in llm.requests]
         actions = [step] if isinstance(step, Action) else list(step)
         if all(isinstance(action, AgentThinkAction) for action in actions):
             for text, action in zip(replies[-len(actions) :], actions, strict=True):
-                self.events += [reply(text), action]
+                self.events += [reply(text), action] if text else [action]
         return actions
 
     def tried(self, fork: Action, *outputs: dict[str, object]) -> None:
@@ -144,6 +156,16 @@ async def test_without_any_place_all_that_was_found_is_shown() -> None:
     await walk.step("lib/area.py\nfunction: area")
     assert "1|LIMIT = 3" in walk.prompts[-1]
     assert "1|def shout(text):" in walk.prompts[-1]
+
+
+async def test_an_empty_answer_of_the_model_is_a_sample_without_edits() -> None:
+    walk = await walk_to_the_candidates()
+    silent, right = await walk.step("", f"lib/area.py\n{EDIT}")
+    assert (silent.thought, right.thought) == ("Candidate 1.1: nothing of use", "Candidate 1.2: changes lib/area.py")
+    (excluded,) = await walk.step("")
+    assert excluded.thought == "Tests that may change: nothing of use"
+    (script,) = await walk.step(SCRIPT)
+    assert "Issue reproduced" in script.thought
 
 
 async def test_the_report_names_the_tests_that_were_too_many_to_compare() -> None:
