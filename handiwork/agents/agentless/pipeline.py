@@ -112,7 +112,7 @@ class AgentlessProgress(FileProgress):
                     self.trials[str(inputs["task"])] = outputs
             case ForkAction(), ErrorObservation() if not may_repeat(observation):
                 self.problem = observation.content
-            case CmdRunAction(command=command), CmdOutputObservation() if BM25 in command:
+            case CmdRunAction(), CmdOutputObservation() if BM25 in action.command and not may_repeat(observation):
                 self.found = observation.content
             case _:
                 super().apply(action, observation, reply)

@@ -115,12 +115,12 @@ class FileProgress:
                 self.is_refused = True
             case AgentThinkAction(), None if reply:
                 self.replies[action.thought] = reply
-            case CmdRunAction(), CmdOutputObservation():
+            case CmdRunAction(), CmdOutputObservation() if not may_repeat(observation):
                 self._run(action, observation)
             case OutputReadAction(), OutputReadObservation():
                 self.page += observation.content.splitlines()
                 self.listed = self.page if observation.end >= observation.lines else None
-            case OutputReadAction(), ErrorObservation():
+            case OutputReadAction(), ErrorObservation() if not may_repeat(observation):
                 self.listed = self.page
             case FileReadAction(), _:
                 self._read(self._inside(action.path), action, observation)

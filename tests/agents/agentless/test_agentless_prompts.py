@@ -158,6 +158,16 @@ async def test_without_any_place_all_that_was_found_is_shown() -> None:
     assert "1|def shout(text):" in walk.prompts[-1]
 
 
+async def test_a_retrieval_that_was_interrupted_is_made_again() -> None:
+    walk = await walk_to_the_candidates()
+    retrieval = next(event for event in walk.events if isinstance(event, CmdRunAction) and BM25 in event.command)
+    cut = CmdOutputObservation(command=retrieval.command, exit_code=130, status="interrupted")
+    walk.events[walk.events.index(retrieval) + 1 :] = [cut]
+    (again,) = await walk.step()
+    assert isinstance(again, CmdRunAction)
+    assert again.command == retrieval.command
+
+
 async def test_an_empty_answer_of_the_model_is_a_sample_without_edits() -> None:
     walk = await walk_to_the_candidates()
     silent, right = await walk.step("", f"lib/area.py\n{EDIT}")

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from handiwork.agents.repair.files import FileProgress
-from handiwork.events.action import FileReadAction
-from handiwork.events.observation import FileReadObservation
+from handiwork.events.action import CmdRunAction, FileReadAction, OutputReadAction
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    ErrorObservation,
+    FileReadObservation,
+    OutputReadObservation,
+)
 
 ROOM = 16_384
 """Characters of an observation; of a longer one only the ends are in the log."""
@@ -38,3 +43,25 @@ def test_a_file_with_a_line_that_no_observation_holds_is_not_known_in_part() -> 
     progress = read_whole("".join(f"f({n});\n" if n != 150 else f"g('{'x' * ROOM}');\n" for n in range(3_000)))
     assert progress.originals == {}
     assert progress.unreadable == {"a.js"}
+
+
+def test_a_list_of_files_that_was_interrupted_is_made_again() -> None:
+    progress = FileProgress(task="Mend it.")
+
+    def make() -> CmdRunAction:
+        command = progress.list_files("/home/me/project")
+        assert isinstance(command, CmdRunAction)
+        return command
+
+    def read() -> OutputReadAction:
+        page = progress.list_files("/home/me/project")
+        assert isinstance(page, OutputReadAction)
+        return page
+
+    first = make()
+    progress.apply(first, CmdOutputObservation(command=first.command, exit_code=130, status="interrupted"), "")
+    whole = CmdOutputObservation(command=first.command, exit_code=0, content="a.js\n", blob="b" * 64)
+    progress.apply(make(), whole, "")
+    progress.apply(read(), ErrorObservation(content="Not executed", error_id="interrupted"), "")
+    progress.apply(read(), OutputReadObservation(output="b" * 64, content="a.js\nb.js\n", end=2, lines=2), "")
+    assert progress.listed == ["a.js", "b.js"]
