@@ -35,6 +35,8 @@ def no_candidate(line: Pipeline) -> str:
 
 
 def _unread(line: Pipeline) -> Iterator[str]:
+    if line.progress.unlisted:
+        yield f"Unverified: the cause may be in another file. {line.progress.unlisted}"
     if line.unread:
         yield (
             f"Unverified: {', '.join(line.unread)} may be to blame, too, and could not be read. Files of more than "

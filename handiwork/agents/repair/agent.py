@@ -173,7 +173,7 @@ def _give_up(now: RepairProgress, check: str, why: str) -> AgentRejectAction:
     tried = sum(len(one.outcomes) for one in now.rounds)
     reason = f"`{check}` still fails ({now.current.summary}) after {tried} candidates"
     kept = _kept(now) if now.kept else "Nothing was kept: all files are as they were."
-    return _reject(f"{reason}{f': {why}' if why else ''}. {kept}")
+    return _reject(" ".join(filter(None, [f"{reason}{f': {why}' if why else ''}.", kept, now.unlisted])))
 
 
 def _kept(now: RepairProgress) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import ClassVar, TypeVar
 
 from handiwork.agents.history import History, is_from_user
@@ -45,12 +46,16 @@ _PROGRAM = f"\\.({'|'.join(sorted(suffix[1:] for suffix in CODE))})$"
 _SKIPPED = (".git", "node_modules", "site-packages", "dist-packages", "__pycache__")
 _FIND = rf"\( -name {' -o -name '.join(_SKIPPED)} \) -prune -o -type f -print 2>/dev/null"
 
+MOST_LISTED = 5_000
+"""Files that are listed."""
+
 LIST = (
     "{ git -c core.quotePath=off ls-files -co --exclude-standard 2>/dev/null | grep . || "
     f"find * {_FIND}; git -c core.quotePath=off ls-files -s 2>/dev/null | "
     f"awk -F '\\t' '/^160000 / {{ print $2 }}' | while IFS= read -r one; do find \"$one\" {_FIND}; done; }} | "
     f"awk '!/\\// || /{_PROGRAM}/ {{ print; next }} {{ others[++n] = $0 }} "
-    "END { for (i = 1; i <= n; i++) print others[i] }' | head -n 5000"
+    "END { for (i = 1; i <= n; i++) print others[i] }' | "
+    f"head -n {MOST_LISTED}"
 )
 """Lists the files of the workspace, one per line: first programs and the files at its top, then the others.
 
@@ -128,6 +133,14 @@ class FileProgress:
                 self._edit(self._inside(action.path), action, observation)
             case _:
                 pass
+
+    @property
+    def unlisted(self) -> str:
+        """The sentence that not all programs may be listed, "" if they are."""
+        last = PurePosixPath(self.listed[-1]) if self.listed else PurePosixPath()
+        if len(self.listed or []) < MOST_LISTED or (len(last.parts) > 1 and last.suffix not in CODE):
+            return ""
+        return f"Only the first {MOST_LISTED:,} files of the workspace were looked at."
 
     def list_files(self, workspace: str) -> Action | None:
         """Return the action that lists the files, or reads on in a long list; None once they are known."""

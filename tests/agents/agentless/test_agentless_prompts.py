@@ -11,7 +11,7 @@ from handiwork.agents.agentless.pipeline import LONGEST_FILE, AgentlessProgress
 from handiwork.agents.agentless.regression import MOST_TESTS
 from handiwork.agents.agentless.retrieval import BM25
 from handiwork.agents.agentless.trial import TrialAgent, TrialInputs
-from handiwork.agents.repair.files import LIST
+from handiwork.agents.repair.files import LIST, MOST_LISTED
 from handiwork.events.action import (
     AgentFinishAction,
     AgentRejectAction,
@@ -208,6 +208,16 @@ async def test_the_report_names_suspicious_files_that_could_not_be_read() -> Non
     first, unread = str(end.outputs["reason"]).splitlines()
     assert "Looked at lib/area.py. All files are as they were." in first
     assert unread.startswith("Unverified: lib/text.py may be to blame, too, and could not be read")
+
+
+async def test_the_report_says_that_more_programs_than_are_looked_at_may_be_there() -> None:
+    walk = await walk_to_the_candidates()
+    others = [f"shop/a_{number}.py" for number in range(MOST_LISTED - len(LISTED.split()))]
+    walk.events[1:3] = ran(LIST, "\n".join([*LISTED.split(), *others]), 0)
+    await walk.step("I do not know.", "I do not know.")
+    (end,) = await walk.step()
+    assert isinstance(end, AgentRejectAction)
+    assert "Only the first 5,000 files of the workspace were looked at." in str(end.outputs["reason"])
 
 
 async def test_the_largest_modules_of_libraries_are_read_and_fill_no_huge_window() -> None:

@@ -12,12 +12,12 @@ from pydantic import JsonValue
 from handiwork.agents.base import Step
 from handiwork.agents.repair.agent import RepairAgent
 from handiwork.agents.repair.edits import TextEdit, applied
-from handiwork.agents.repair.files import LIST
+from handiwork.agents.repair.files import LIST, MOST_LISTED
 from handiwork.agents.repair.functions import functions, replaced
 from handiwork.agents.repair.localise import chosen_places
 from handiwork.agents.repair.places import Project
 from handiwork.agents.state import State
-from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
+from handiwork.events.action import AgentRejectAction, AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
 from handiwork.events.base import Event
 from handiwork.events.observation import ChildOutcome, ForkObservation
 from handiwork.events.record import SessionStarted
@@ -29,10 +29,10 @@ USES = "from lib.area import area\n\n\ndef tiles(a, b):\n    return area(a, b) *
 TESTS = "from lib.tiles import tiles\n\n\ndef test_tiles():\n    assert tiles(2, 3) == 24\n"
 TRACE = "tests/test_tiles.py:5: in test_tiles\n    assert tiles(2, 3) == 24\nE   assert 20 == 24\n1 failed\n"
 CHECK = "python3 -m pytest -q"
+FILES = "lib/area.py\nlib/tiles.py\ntests/test_tiles.py"
 
 
-def failing(*more: Event, trace: str = TRACE) -> State:
-    files = "lib/area.py\nlib/tiles.py\ntests/test_tiles.py\n"
+def failing(*more: Event, trace: str = TRACE, files: str = FILES) -> State:
     return state_of(
         task(f"`{CHECK}` fails: the tiles are too few."),
         *ran(LIST, files, 0),
@@ -370,3 +370,12 @@ async def test_slow_tests_run_on_while_they_print(minutes: int, timeout: float |
     following, _ = await step(state)
     assert isinstance(following, CmdRunAction)
     assert (following.command, following.timeout) == ("", timeout)
+
+
+@pytest.mark.parametrize(("suffix", "is_told"), [("py", True), ("png", False)])
+async def test_a_rejection_says_that_programs_may_be_left_out(suffix: str, is_told: bool) -> None:
+    others = [f"shop/a_{number}.{suffix}" for number in range(MOST_LISTED - 3)]
+    state = failing(files="\n".join([FILES, *others]))
+    end, _ = await step(state, *["I do not know."] * 60)
+    assert isinstance(end, AgentRejectAction)
+    assert ("Only the first 5,000 files of the workspace were looked at." in str(end.outputs["reason"])) == is_told
