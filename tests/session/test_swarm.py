@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import handiwork
-from handiwork.agents.base import Agent
+from handiwork.agents.base import Agent, Step
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
-from handiwork.agents.swarm import SwarmAgent
+from handiwork.agents.swarm import SwarmAgent, SwarmNotes
 from handiwork.agents.swarm.graph import (
     DECISION,
     NodeExample,
@@ -34,13 +34,17 @@ from handiwork.events.action import (
     AgentDelegateAction,
     AgentFinishAction,
     AgentThinkAction,
+    ChangeAgentStateAction,
     CmdRunAction,
     FileReadAction,
     IPythonRunCellAction,
 )
+from handiwork.events.base import Action, Event
+from handiwork.events.observation import ErrorObservation
+from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Message
-from tests.agents.states import check_golden, shown
+from tests.agents.states import check_golden, file_read, ran, shown, state_of, task
 from tests.session.bench import Bench, calls, finish
 
 Node = tuple[str, OperationName, Sequence[str]]
@@ -197,6 +201,39 @@ async def test_code_runs_on_the_tests_and_is_corrected_once(
         asked = prompt(bench.llm.requests[-1])
         assert "AssertionError: it's wrong" in asked
         assert "return a - b" in asked
+
+
+async def test_a_test_that_the_user_interrupts_runs_again_after_it(bench: Bench, tmp_path: Path) -> None:
+    graph = chain(("c/tests", "tests", ()), ("c/code", "code", ("c/tests",)))
+    once = "import os, time\nif not os.path.exists('seen'):\n    os.mkdir('seen')\n    time.sleep(60)\n"
+    replies = [f"```python\n{once}assert add(2, 3) == 5\n```", f"```python\n{ADD.format('+')}```"]
+    log = await bench.log()
+    session = await bench.session(replies, log, agent_of(graph, tmp_path))
+    running = asyncio.create_task(session.run("Write add(a, b)."))
+    async with asyncio.timeout(20):
+        while not (bench.workspace / "seen").exists():
+            await asyncio.sleep(0.01)
+    await log.append(ChangeAgentStateAction(agent_state="paused", source="user"))
+    assert (await running).agent_state == "paused"
+    assert (await session.run()).outputs == {"message": replies[1]}
+    assert len(bench.llm.requests) == 2
+
+
+async def test_a_file_that_a_crash_kept_from_being_read_is_read_again() -> None:
+    graph = chain(("t/files", "files", ())).most_probable()
+    cut = [FileReadAction(path="b.txt"), ErrorObservation(content="The platform stopped.", error_id="crashed")]
+    events = [task("What is the price?"), *ran(LIST, "a.txt\nb.txt\n", 0), *file_read("a.txt", "1\n"), *cut]
+
+    async def step(*more: Event) -> tuple[Step, ScriptedLLM]:
+        llm, state = ScriptedLLM(["It costs 12."]), state_of(*events, *more)
+        state.data = SwarmNotes(graph=graph, message=2, node="t/files", began=2)
+        return await SwarmAgent(llm).step(state), llm
+
+    again, _ = await step()
+    assert not isinstance(again, Action)
+    assert [action.path for action in again if isinstance(action, FileReadAction)] == ["b.txt"]
+    _, llm = await step(*file_read("b.txt", "12\n"))
+    assert "The file a.txt:\n\n1\n\n\nThe file b.txt:\n\n12\n" in prompt(llm.requests[0])
 
 
 async def test_the_web_is_browsings_and_costs_nothing_without_a_network(bench: Bench, tmp_path: Path) -> None:

@@ -11,15 +11,17 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.history import is_from_user, is_sent_back, messages_of_user
+from handiwork.agents.history import History, is_from_user, is_sent_back, messages_of_user
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols.ask import UNKNOWN_WINDOW
 from handiwork.agents.rendering import shorten
+from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.state import State
 from handiwork.agents.swarm.graph import DECISION, Swarm, default_swarm, load
 from handiwork.agents.swarm.operations import NodeRun, perform
 from handiwork.events.action import AgentFinishAction, AgentThinkAction, MessageAction
-from handiwork.events.base import Part
+from handiwork.events.base import Action, Observation, Part, utc_now
+from handiwork.events.observation import ErrorObservation
 from handiwork.llm.types import Message
 
 TEMPERATURE = 0.7
@@ -77,6 +79,9 @@ class SwarmAgent(Agent[SwarmNotes]):
         name = next(name for name in graph.order() if name not in notes.outputs)
         if notes.node != name:
             notes.node, notes.began = name, state.last_id
+        results = _latest([(a, o) for a, o in state.history if a.id > notes.began and not isinstance(a, MessageAction)])
+        if cut := [action for action, observation in results if _is_cut(observation)]:
+            return [action.with_fields(timestamp=utc_now(), completion=None) for action in cut]
         inputs = [(source, notes.outputs[source]) for source in graph.inputs_of(name)]
         run = NodeRun(
             node=graph.node(name),
@@ -84,7 +89,7 @@ class SwarmAgent(Agent[SwarmNotes]):
             task=_task(state),
             inputs=inputs,
             tests=[text for source, text in inputs if graph.node(source).operation == "tests"],
-            results=[(a, o) for a, o in state.history if a.id > notes.began and not isinstance(a, MessageAction)],
+            results=results,
             network=bool(state.totals.network),
             random=Random(f"{notes.seed} {name}"),
         )
@@ -128,6 +133,18 @@ class SwarmAgent(Agent[SwarmNotes]):
             task=run.task,
         )
         return [Message.text("system", instruction), Message("user", (Part(text=text), *images))]
+
+
+def _latest(results: History) -> History:
+    """Return each action once, with its last result."""
+    common = set(Action.model_fields)
+    return list({(a.kind, a.model_dump_json(exclude=common)): (a, o) for a, o in results}.values())
+
+
+def _is_cut(observation: Observation | None) -> bool:
+    """Return whether the action has to run again; one that lost the sandbox may be code that ends it each time."""
+    is_lost = isinstance(observation, ErrorObservation) and observation.error_id == "sandbox_lost"
+    return may_repeat(observation) and not is_lost
 
 
 def _task(state: State[SwarmNotes]) -> str:
