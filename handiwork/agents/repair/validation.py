@@ -43,21 +43,11 @@ LONGEST_CHECK = 600.0
 def fork(candidates: Sequence[Candidate], check: str, timeout: float) -> ForkAction:
     """Return the action that validates the candidates, each in a child of its own; ``timeout`` is in seconds."""
     name = f"{ValidationAgent.__module__}:{ValidationAgent.__name__}"
-    return ForkAction(
-        children=tuple(
-            (
-                name,
-                {
-                    "task": candidate.target,
-                    "edits": [edit.model_dump() for edit in candidate.edits],
-                    "number": candidate.number,
-                    "check": check,
-                    "timeout": timeout,
-                },
-            )
-            for candidate in candidates
-        )
-    )
+    inputs = [
+        ValidationInputs(task=one.target, edits=one.edits, number=one.number, check=check, timeout=timeout)
+        for one in candidates
+    ]
+    return ForkAction(children=tuple((name, one.model_dump(mode="json")) for one in inputs))
 
 
 def waiting(state: State) -> CmdRunAction | None:
