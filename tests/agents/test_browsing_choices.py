@@ -235,6 +235,17 @@ class TestTools:
         assert isinstance(action, BrowseInteractiveAction)
         assert action.browser_actions == f"click('{last}')"
 
+    def test_an_option_that_the_page_leaves_out_can_be_chosen(self) -> None:
+        tree = "[7] combobox 'Country' value='Chile', 98 more options\n\t[8] option 'Chile', selected"
+        assert page_lines(tree) == "- [7] combobox 'Country' with 'Chile', options: Chile, 98 more options"
+        (option,) = [
+            tool.tool.parameters["properties"]["option"]
+            for tool in tools_on(tree, enumerated=True, dialog=False)
+            if tool.name == "select_option"
+        ]
+        assert option["type"] == "string"
+        assert "enum" not in option
+
     def test_a_page_without_elements_can_be_left(self) -> None:
         names = {tool.name for tool in tools_on("StaticText 'nothing here'", enumerated=True, dialog=True)}
         assert {"goto", "go_back", "press", "dialog", "ask", "finish", "reject"} <= names

@@ -198,6 +198,15 @@ async def test_an_option_is_selected_by_its_label_before_another_ones_value(brow
     assert f"this option of [{select[1:-1]}] is disabled" in seen.last_action_error
 
 
+async def test_of_a_long_selection_the_options_left_out_are_counted_and_can_be_selected(browsing: Browsing) -> None:
+    options = "".join(f"<option>Town {number}" for number in range(250))
+    seen = await browsing.open(f"data:text/html,<select>{options}</select>")
+    assert "combobox '' value='Town 0', 150 more options" in seen.content
+    assert "option 'Town 100'" not in seen.content
+    await browsing.do(f"select_option({await browsing.bid('select')}, 'Town 200')")
+    assert await browsing.js("document.querySelector('select').value") == "Town 200"
+
+
 async def test_disabled_elements_wrong_options_and_wrong_dates_are_told(browsing: Browsing) -> None:
     await browsing.open("forms.html")
     refund = await browsing.attempt(f"click({await browsing.bid('[disabled]')})")

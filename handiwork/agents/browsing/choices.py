@@ -23,7 +23,7 @@ class ElementChoice:
     """An element and the ``kind`` of action that it accepts.
 
     ``name`` is its visible name, or that in the page's code, ``value`` the content of a text box, ``options`` those
-    of a select box, ``state`` a word like "selected" or "collapsed".
+    of a select box, ``more_options`` how many it has besides, ``state`` a word like "selected" or "collapsed".
     """
 
     kind: Kind
@@ -33,6 +33,7 @@ class ElementChoice:
     value: str = ""
     options: tuple[str, ...] = ()
     state: str = ""
+    more_options: str = ""
 
     @property
     def label(self) -> str:
@@ -48,7 +49,7 @@ class ElementChoice:
             more = f" ({len(self.value) - VALUE} more characters)" if len(self.value) > VALUE else ""
             content = f" with {self.value[:VALUE]!r}{more}"
         checked = "" if self.state else {"check": ", not checked", "uncheck": ", checked"}.get(self.kind, "")
-        options = f", options: {', '.join(self.options)}" if self.options else ""
+        options = f", options: {', '.join(filter(None, (*self.options, self.more_options)))}" if self.options else ""
         form = f", format {FORMATS[self.role]}" if self.role in FORMATS else ""
         state = f", {self.state}" if self.state else ""
         return f"{self.label}{whole}{content}{checked}{state}{options}{form}"
@@ -80,7 +81,8 @@ def read(tree: str) -> Page:
             state = ", ".join(word for word in words if node.has(word))
             role = "textbox" if node.has("editable") else node.role
             name = _name(nodes, at) or node.attributes
-            page.append(ElementChoice(kinds[at], node.bid, role, name, node.value, node.options, state))
+            more = node.more_options
+            page.append(ElementChoice(kinds[at], node.bid, role, name, node.value, node.options, state, more))
             if node.role != "textbox" or node.value:  # the texts in an editor without one are what it holds
                 said_until = max(said_until, _end(nodes, at))
         elif at >= said_until and node.role != "RootWebArea" and node.name.strip():

@@ -51,6 +51,12 @@ class Element:
         return re.search(rf"(?<![\w='-])(?<!partly ){word}(?!=['\"]?(?:false|False))\b", self.rest) is not None
 
     @property
+    def more_options(self) -> str:
+        """How many options the tree leaves out, like "12 more options"; "" if it has all."""
+        found = re.search(r"\d+ more options", self.rest)
+        return found[0] if found else ""
+
+    @property
     def checked(self) -> bool:
         """Whether the node is a ticked box or a chosen radio button."""
         return self.has("checked")

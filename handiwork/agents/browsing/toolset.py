@@ -245,7 +245,7 @@ def _bound(tool: ActionTool, page_elements: Sequence[ElementChoice]) -> ActionTo
             return None
         else:
             del properties[name]
-    if tool.name == "select_option":
+    if tool.name == "select_option" and not any(element.more_options for element in page_elements):
         options = [option for element in page_elements for option in element.options]
         properties["option"] = {"enum": list(dict.fromkeys(options))}
     return replace(tool, tool=Tool(tool.name, tool.tool.description, {**schema, "properties": properties}))

@@ -130,7 +130,7 @@ async def _covering(element: ElementHandle) -> str:
 
 async def _options(element: ElementHandle) -> str:
     labels = await _ask(element, "element => [...element.options || []].map(option => option.label).join(', ')")
-    return f"there are {_cut(labels, 500)}" if labels else "it has none"
+    return f"there are {_cut(labels, 3_000)}" if labels else "it has none"
 
 
 async def _ask(element: ElementHandle, script: str) -> str:

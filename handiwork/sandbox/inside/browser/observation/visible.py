@@ -177,7 +177,7 @@ def _node(item: Item, listening: set[int]) -> PageNode:
             for bid, label, selected, disabled in item["options"]["list"]
         ]
         if item["options"]["more"]:
-            node.children.append(PageNode("StaticText", f"... {item['options']['more']} more options"))
+            node.note(f"{item['options']['more']} more options")
     return node
 
 
