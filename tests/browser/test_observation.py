@@ -291,6 +291,21 @@ async def test_the_text_view_reads_like_a_document(browser: Watching):
     assert seen.content.count("Words [") == 3
 
 
+async def test_the_text_view_tells_what_fields_hold_but_no_password(browser: Watching):
+    fields = """Name <input value='Ada "L"'><br><textarea>two\nlines</textarea><br>
+    Secret <input type=password value=xyz><br>
+    News <input type=checkbox checked> Ads <input type=checkbox><br><select><option>Red<option selected>Blue</select>
+    <input type=hidden value=token>"""
+    seen = await browser.show(fields, view="text")
+    assert re.sub(r"\[\d+\]", "[]", seen.content).splitlines() == [
+        r'Name [] value="Ada \"L\""',
+        r'[] value="two\nlines"',
+        'Secret [] value="•••"',
+        "News [] checked Ads [] unchecked",
+        '[] value="Blue"',
+    ]
+
+
 DIFFERING = """async ({pictures, places}) => {
   const [plain, marked] = await Promise.all(pictures.map(async (data) => {
     const image = new Image();

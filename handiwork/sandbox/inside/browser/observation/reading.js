@@ -34,6 +34,13 @@
     if (lines.length === before[0] && line.trim() === before[1].trim()) line += named(node) || node.tagName.toLowerCase();
     line += ` [${node.getAttribute("bid")}] `;
   };
+  // What a field holds, on one line: as in the tree, dots for a password.
+  const held = (field) => {
+    if (/^(checkbox|radio)$/.test(field.type)) return field.checked ? " checked" : " unchecked";
+    const chosen = field.tagName === "SELECT" ? [...field.selectedOptions].map((option) => option.label.trim()) : [];
+    const value = field.tagName === "SELECT" ? chosen.join(", ") : field.value;
+    return value ? ` value=${JSON.stringify(field.type === "password" ? value.replace(/./gs, "•") : value)}` : "";
+  };
   const row = (node) => {
     const cells = [...node.cells].filter((cell) => cell.checkVisibility());
     const outside = [lines.length, begin];
@@ -66,7 +73,7 @@
       lines.push({ frame: node.getAttribute("bid") });
     } else if (node.tagName === "IMG") line += node.alt ? ` (picture: ${node.alt.trim()}) ` : "";
     else if (node.tagName === "TEXTAREA" || node.tagName === "INPUT" || node.tagName === "SELECT") {
-      line += node.type === "hidden" ? "" : ` [${node.getAttribute("bid")}] `;
+      line += node.type === "hidden" ? "" : ` [${node.getAttribute("bid")}]${held(node)} `;
     } else if (PRESSED.has(node.tagName) || node.role === "link" || node.role === "button") {
       if (INLINE.test(style.display)) pressed(node);
       else starting(begin, () => pressed(node));
