@@ -31,6 +31,11 @@ LOGIN = """RootWebArea 'Sign in'
 \t[11] button 'Help', disabled
 ... 2.0 screens below: scroll(0, 214) shows more"""
 
+TERMS = (
+    "[2] generic '', scrollable after hover('2'): 0.5 screens above, scroll(0, -90); 2.3 screens below, scroll(0, 90)\n"
+    "\tStaticText 'You agree.'\n[4] button 'Accept'"
+)
+
 
 def do(name: str, arguments: dict[str, Any]) -> Action:
     """The action of a call."""
@@ -144,6 +149,13 @@ class TestPage:
         assert page_lines(f"[3] textbox 'Note' value={title!r}") == f"- [3] textbox 'Note' with {title!r}"
         assert page_lines(f"[3] textbox '' value={'a' * 1234!r}").endswith("aaa' (234 more characters)")
 
+    def test_a_pane_tells_how_much_of_it_is_hidden_and_its_texts_stay_on_the_page(self) -> None:
+        assert page_lines(TERMS).split("\n") == [
+            "- [2] generic, 0.5 screens above; 2.3 screens below",
+            "You agree.",
+            "- [4] button 'Accept'",
+        ]
+
     def test_a_wrapper_around_other_elements_is_none_of_them(self) -> None:
         page = "[1] generic '', clickable\n\t[2] button 'One'\n\t[3] cell '4', clickable\n\t\t[5] link '4'"
         assert [choice.bid for choice in offered(read(page))] == ["2", "5"]
@@ -177,6 +189,7 @@ class TestTools:
             ("press", {"bid": "6", "key": "Enter"}, "press('6', 'Enter')"),
             ("press", {"key": "Enter"}, "keyboard_press('Enter')"),
             ("scroll", {"direction": "up"}, "scroll(0, -600)"),
+            ("scroll", {"direction": "up", "bid": "4"}, "hover('4')\nscroll(0, -600)"),
             ("drag_and_drop", {"bid": "1", "target": "2"}, "drag_and_drop('1', '2')"),
             ("upload_file", {"bid": "1", "path": "a.txt"}, "upload_file('1', 'a.txt')"),
             ("goto", {"url": "http://a/"}, "goto('http://a/')"),
@@ -256,6 +269,18 @@ class TestTools:
         action = scroll.make({"direction": "down"})
         assert isinstance(action, BrowseInteractiveAction)
         assert action.browser_actions == "scroll(0, 214)"
+
+    def test_a_pane_is_scrolled_as_far_as_it_is_high(self) -> None:
+        tools = {tool.name: tool for tool in tools_on(TERMS, enumerated=True, dialog=False)}
+        assert tools["scroll"].tool.parameters["properties"]["bid"] == {"enum": ["[2] generic"]}
+        assert tools["click"].tool.parameters["properties"]["bid"] == {"enum": ["[4] button 'Accept'"]}
+        for arguments, calls in (
+            ({"direction": "down", "bid": "[2] generic"}, "hover('2')\nscroll(0, 90)"),
+            ({"direction": "down"}, "scroll(0, 90)"),
+        ):
+            action = tools["scroll"].make(arguments)
+            assert isinstance(action, BrowseInteractiveAction)
+            assert action.browser_actions == calls
 
     def test_every_reply_of_the_schema_is_an_action(self) -> None:
         tools = tools_on(LOGIN, enumerated=True, dialog=True)

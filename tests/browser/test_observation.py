@@ -196,7 +196,21 @@ async def test_a_frame_in_its_middle_has_screens_above_and_below(browser: Watchi
     await browser.show("<iframe title=Terms height=100 srcdoc='<p style=height:1000px>Terms'></iframe>")
     await browser.script("frames[0].scrollTo(0, 400)")
     seen = await browser.do("noop(0)")
-    assert re.search(r"Iframe 'Terms'.*, 4\.0 screens above; \d\.\d screens below", seen.content), seen.content
+    frame = bid_of(seen.content, "Iframe 'Terms'")
+    said = rf"scrollable after hover\('{frame}'\): 4\.0 screens above, scroll\(0, -100\); \d\.\d screens below, "
+    assert re.search(said, seen.content), seen.content
+
+
+async def test_a_pane_that_scrolls_on_its_own_says_how_much_is_hidden_and_is_scrolled(browser: Watching):
+    pane = "<div style='height:100px;overflow:auto'><p style='margin:0;height:200px'>First</p><p>Last</p></div>"
+    seen = await browser.show(f"{pane}<p style='height:2000px'>Page")
+    assert "Last" not in seen.content
+    bid = bid_of(seen.content, "generic '', scrollable after hover(")
+    assert f"hover('{bid}'): " in seen.content
+    seen = await browser.do(f"hover({bid!r})\nscroll(0, 200)\nnoop(300)")
+    assert "Last" in seen.content
+    assert "First" not in seen.content
+    assert await browser.script("scrollY") == 0
 
 
 async def test_of_a_long_text_only_the_lines_in_the_window_are_visible(browser: Watching):

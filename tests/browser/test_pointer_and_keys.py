@@ -89,6 +89,13 @@ async def test_the_wheel_scrolls_a_frame_below_a_header_that_stands_still(browsi
     assert "1.0 screens above" in (await browsing.do("noop(0)")).content
 
 
+async def test_the_wheel_scrolls_the_frame_under_the_mouse_rather_than_a_pane_beside_it(browsing: Browsing) -> None:
+    pane = "<div style='overflow: auto; height: 400px'><p style='height: 2000px'>Pane</div>"
+    await browsing.open(f"data:text/html,{pane}<iframe srcdoc='<p style=height:1000px>Terms' height=100></iframe>")
+    await browsing.do(f"hover({await browsing.bid('iframe')})\nscroll(0, 100)\nnoop(300)")
+    assert await browsing.js("[document.querySelector('div').scrollTop, frames[0].scrollY]") == [0, 100]
+
+
 async def test_the_wheel_scrolls_the_largest_frame_of_a_frameset(browsing: Browsing) -> None:
     frames = "<frame srcdoc='Menu'><frame src='many?nodes=5000'>"
     await browsing.open("index.html")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from handiwork.agents.browsing.elements import CHECKED, CHOSEN, CLICKED, FILLED, Element, elements
 
-Kind = Literal["click", "check", "uncheck", "fill", "select"]
+Kind = Literal["click", "check", "uncheck", "fill", "select", "scroll"]
 
 NAME = 60
 """Maximum characters of the name by which a model refers to an element."""
@@ -23,7 +23,8 @@ class ElementChoice:
     """An element and the ``kind`` of action that it accepts.
 
     ``name`` is its visible name, or that in the page's code, ``value`` the content of a text box, ``options`` those
-    of a select box, ``more_options`` how many it has besides, ``state`` a word like "selected" or "collapsed".
+    of a select box, ``more_options`` how many it has besides, ``state`` a word like "selected" or "collapsed"
+    or how much of a pane is hidden, ``step`` the pixels that a scroll of the pane leads across and down.
     """
 
     kind: Kind
@@ -34,6 +35,7 @@ class ElementChoice:
     options: tuple[str, ...] = ()
     state: str = ""
     more_options: str = ""
+    step: tuple[int, int] = (0, 0)
 
     @property
     def label(self) -> str:
@@ -77,13 +79,15 @@ def read(tree: str) -> Page:
     said_until = -1
     for at, node in enumerate(nodes):
         if at in kinds and not _only_wraps(nodes, at, kinds):
+            pane = kinds[at] == "scroll"
             words = ("partly checked",) if node.role in CHECKED else _STATES
-            state = ", ".join(word for word in words if node.has(word))
+            state = ", ".join(filter(None, [*(word for word in words if node.has(word)), node.hidden]))
             role = "textbox" if node.has("editable") else node.role
-            name = _name(nodes, at) or node.attributes
-            more = node.more_options
-            page.append(ElementChoice(kinds[at], node.bid, role, name, node.value, node.options, state, more))
-            if node.role != "textbox" or node.value:  # the texts in an editor without one are what it holds
+            name = " ".join(node.name.split()) if pane else _name(nodes, at) or node.attributes
+            more, step = node.more_options, node.step
+            page.append(ElementChoice(kinds[at], node.bid, role, name, node.value, node.options, state, more, step))
+            # The texts in a pane, or in an editor without a value, stay on the page.
+            if not pane and (node.role != "textbox" or node.value):
                 said_until = max(said_until, _end(nodes, at))
         elif at >= said_until and node.role != "RootWebArea" and node.name.strip():
             text = " ".join(node.name.split())
@@ -114,6 +118,8 @@ def _kind(node: Element) -> Kind | None:
         return "select" if node.options else "fill" if role == "combobox" else None
     if role in CHECKED:
         return "click" if node.checked and role == "radio" else "uncheck" if node.checked else "check"
+    if role not in CLICKED and node.hidden:
+        return "scroll"
     return "click" if role in CLICKED or node.has("clickable") else None
 
 
@@ -132,7 +138,7 @@ def _only_wraps(nodes: Sequence[Element], at: int, kinds: Mapping[int, Kind]) ->
     """Return whether the node only wraps the elements to act on."""
     if kinds[at] != "click":
         return False
-    name, inner = _name(nodes, at), [n for n in range(at + 1, _end(nodes, at)) if n in kinds]
+    name, inner = _name(nodes, at), [n for n in range(at + 1, _end(nodes, at)) if kinds.get(n, "scroll") != "scroll"]
     if nodes[at].name or nodes[at].role.lower() in CLICKED:
         return any(_name(nodes, n) == name for n in inner)
     return any(_name(nodes, n) or kinds[n] != "click" for n in inner) or (not name and len(inner) > 1)

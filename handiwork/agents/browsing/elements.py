@@ -24,6 +24,7 @@ _VALUE = re.compile(r"""value=(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\
 _ATTRIBUTE = re.compile(r"""(?:id|class|src)=(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 """A value; its words are no properties of the element."""
+_HIDDEN = re.compile(r"(?P<part>[\d.]+ screens [a-z ]+), scroll\((?P<across>-?\d+), (?P<down>-?\d+)\)")
 _LABEL = 40
 """Maximum characters of a text that may label the element after it."""
 _LABELS = frozenset({"StaticText", "LabelText", "heading", "rowheader", "columnheader", "cell"})
@@ -55,6 +56,17 @@ class Element:
         """How many options the tree leaves out, like "12 more options"; "" if it has all."""
         found = re.search(r"\d+ more options", self.rest)
         return found[0] if found else ""
+
+    @property
+    def hidden(self) -> str:
+        """How much of a pane is outside of what it shows, like "2.3 screens below"."""
+        return "; ".join(match["part"] for match in _HIDDEN.finditer(self.rest))
+
+    @property
+    def step(self) -> tuple[int, int]:
+        """The pixels that a scroll of the pane leads across and down, 0 where nothing is hidden."""
+        sides = [(abs(int(match["across"])), abs(int(match["down"]))) for match in _HIDDEN.finditer(self.rest)]
+        return max((across for across, _ in sides), default=0), max((down for _, down in sides), default=0)
 
     @property
     def checked(self) -> bool:

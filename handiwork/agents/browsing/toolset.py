@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ _SCREEN = re.compile(r"scroll\(0, -?(\d+)\) shows more")
 _DIRECTIONS = {"down": (0, 1), "up": (0, -1), "right": (1, 0), "left": (-1, 0)}
 _BID = ("string", "The element's bid, which stands in brackets before it.")
 _ONTO = ("string", "The bid of the element to drop it on.")
+_PANE = ("string", "The bid of the pane; none for the page.")
 _FIELD = ("string", "The element's bid; none for the element that has the focus.")
 
 
@@ -54,9 +55,12 @@ def _press(arguments: dict[str, Any]) -> Action:
     return _calls(f"keyboard_press({arguments['key']!r})")
 
 
-def _scroll(screen: int, arguments: dict[str, Any]) -> Action:
+def _scroll(screen: int, panes: Mapping[str, tuple[int, int]], arguments: dict[str, Any]) -> Action:
     x, y = _DIRECTIONS[arguments["direction"]]
-    return _calls(f"scroll({x * screen}, {y * screen})")
+    bid = _bid(arguments.get("bid") or "")
+    across, down = panes.get(bid, (screen, screen))
+    over = f"hover({bid!r})\n" if bid else ""
+    return _calls(f"{over}scroll({x * across}, {y * down})")
 
 
 def _dialog(arguments: dict[str, Any]) -> Action:
@@ -117,11 +121,12 @@ TOOLS: tuple[ActionTool, ...] = (
         bid=_FIELD,
     ),
     _tool(
-        partial(_scroll, SCREEN),
+        partial(_scroll, SCREEN, {}),
         "scroll",
-        "Scroll the page by the height of the window.",
+        "Scroll the page by the height of the window, or a pane by its own.",
         ["direction"],
         direction={"type": "string", "enum": list(_DIRECTIONS)},
+        bid=_PANE,
     ),
     _tool(
         lambda a: _calls(f"drag_and_drop({_bid(a['bid'])!r}, {_bid(a['target'])!r})"),
@@ -205,11 +210,12 @@ _CHOICES: dict[str, dict[str, frozenset[Kind] | None]] = {
     "press": {"bid": None},
     "drag_and_drop": {"bid": None, "target": None},
     "upload_file": {"bid": frozenset({"click"})},
+    "scroll": {"bid": frozenset({"scroll"})},
 }
-"""The arguments that are elements, by tool, and the kinds of elements that they can be, None for all."""
+"""The arguments that are elements, by tool, and the kinds of elements that they can be, None for all but panes."""
 
 
-ON_ELEMENTS = frozenset(_CHOICES)
+ON_ELEMENTS = frozenset(_CHOICES) - {"scroll"}
 """Tools that act on an element."""
 
 
@@ -219,14 +225,15 @@ def tools_on(tree: str, *, enumerated: bool, dialog: bool) -> tuple[ActionTool, 
     With ``enumerated``, their schemas list the page's elements, and tools without one are left out; so is `dialog`
     unless a ``dialog`` is open.
     """
+    page_elements = offered(read(tree))
+    panes = {element.bid: element.step for element in page_elements if any(element.step)}
     height = _SCREEN.search(tree)
-    tools = [
-        replace(tool, make=partial(_scroll, int(height[1]))) if height and tool.name == "scroll" else tool
-        for tool in TOOLS
-    ]
+    # On a page that stands still, a scroll without a bid moves a pane, and skips none of it.
+    screen = int(height[1]) if height else min((down for _, down in panes.values() if down), default=SCREEN)
+    scroll = partial(_scroll, screen, panes)
+    tools = [replace(tool, make=scroll) if tool.name == "scroll" else tool for tool in TOOLS]
     if not enumerated:
         return tuple(tools)
-    page_elements = offered(read(tree))
     bound = [_bound(tool, page_elements) for tool in tools if dialog or tool.name != "dialog"]
     return tuple(tool for tool in bound if tool is not None)
 
@@ -236,7 +243,7 @@ def _bound(tool: ActionTool, page_elements: Sequence[ElementChoice]) -> ActionTo
     schema: JsonSchema = tool.tool.parameters
     properties: dict[str, Any] = dict(schema["properties"])
     for name, kinds in _CHOICES.get(tool.name, {}).items():
-        fitting = [element for element in page_elements if kinds is None or element.kind in kinds]
+        fitting = [each for each in page_elements if (each.kind != "scroll" if kinds is None else each.kind in kinds)]
         if len(fitting) > OFFERED:
             continue
         if fitting:
@@ -245,7 +252,8 @@ def _bound(tool: ActionTool, page_elements: Sequence[ElementChoice]) -> ActionTo
             return None
         else:
             del properties[name]
-    if tool.name == "select_option" and not any(element.more_options for element in page_elements):
-        options = [option for element in page_elements for option in element.options]
+    boxes = [element for element in page_elements if element.options]
+    if tool.name == "select_option" and not any(box.more_options or any(box.step) for box in boxes):
+        options = [option for box in boxes for option in box.options]
         properties["option"] = {"enum": list(dict.fromkeys(options))}
     return replace(tool, tool=Tool(tool.name, tool.tool.description, {**schema, "properties": properties}))

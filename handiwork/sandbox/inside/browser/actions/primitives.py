@@ -34,8 +34,9 @@ _PANE = """() => {
   // The document of another origin is null here, and may scroll.
   const frameScrolls = (element) => /^I?FRAME$/.test(element.tagName) &&
     !(element.contentDocument?.scrollingElement?.scrollHeight <= element.clientHeight + 1);
+  const hovered = [...document.querySelectorAll(":hover")];
+  if (hovered.some((element) => scrolls(element) || frameScrolls(element))) return null;
   for (const fits of [scrolls, frameScrolls]) {
-    if ([...document.querySelectorAll(":hover")].some(fits)) return null;
     let best = null;
     for (const element of document.querySelectorAll("*")) {
       if (!fits(element)) continue;

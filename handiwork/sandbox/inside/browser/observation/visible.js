@@ -60,9 +60,22 @@
       more: all.length - shown.length,
     };
   };
-  const scrolls = (element, style) =>
-    /auto|scroll/.test(style.overflowY + style.overflowX) &&
-    (element.scrollHeight > element.clientHeight + 1 || element.scrollWidth > element.clientWidth + 1);
+  const rolls = (overflow) => /auto|scroll/.test(overflow);
+  // The pixels outside of what an element shows, in the directions in which the wheel moves it.
+  const hidden = (element, height, width, down, sideways) => {
+    const across = sideways ? element.scrollWidth - element.clientWidth : 0;
+    const before = across && element.scrollLeft + (getComputedStyle(element).direction === "rtl" ? across : 0);
+    const above = down ? element.scrollTop : 0;
+    const below = down ? element.scrollHeight - above - height : 0;
+    return { height, width, above, below, left: before, right: across - before };
+  };
+  // The wheel moves nothing where the page turned it off, as under a modal window. The body says so for the window only
+  // if the root says nothing.
+  const ruling = [document.documentElement, document.body].find((root) => {
+    const style = root && getComputedStyle(root);
+    return style && (style.overflowX !== "visible" || style.overflowY !== "visible");
+  });
+  const off = (axis) => ruling !== undefined && /hidden|clip/.test(getComputedStyle(ruling)[axis]);
 
   // A page that draws a checkbox or file button of its own hides the real one, and its label takes the clicks.
   const hiddenControl = (node) => {
@@ -115,7 +128,10 @@
         item.frame = { x, y, window: [inner.left - x, inner.top - y, inner.right - x, inner.bottom - y] };
       }
       if (node.namespaceURI.endsWith("/svg")) item.tag = node.tagName;
-      if (scrolls(node, style)) item.scrollable = true;
+      const [down, across] = [rolls(style.overflowY), rolls(style.overflowX)];
+      if ((down || across) && node.clientHeight && node !== ruling && !FIELDS.has(node.tagName)) {
+        item.pane = hidden(node, node.clientHeight, node.clientWidth, down, across);
+      }
     }
     const root = node === document.documentElement || node === document.body;
     const textsBefore = texts;
@@ -153,24 +169,11 @@
   let active = document.activeElement;
   while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
   const scrolled = document.scrollingElement ?? document.documentElement;
-  // The wheel moves nothing where the page turned it off, as under a modal window. The body says so for the window only
-  // if the root says nothing.
-  const roots = [document.documentElement, document.body].filter(Boolean).map((root) => getComputedStyle(root));
-  const ruling = roots.find((style) => style.overflowX !== "visible" || style.overflowY !== "visible");
-  const off = (axis) => ruling !== undefined && /hidden|clip/.test(ruling[axis]);
-  const across = off("overflowX") ? 0 : scrolled.scrollWidth - scrolled.clientWidth;
-  const before = across && scrolled.scrollLeft + (getComputedStyle(scrolled).direction === "rtl" ? across : 0);
-  const down = !off("overflowY");
   const found = {
     items,
     title: document.title,
     focused: active && active !== document.body ? active.getAttribute("bid") : null,
-    height: innerHeight,
-    width: innerWidth,
-    above: down ? scrolled.scrollTop : 0,
-    below: down ? scrolled.scrollHeight - scrolled.scrollTop - innerHeight : 0,
-    left: before,
-    right: across - before,
+    ...hidden(scrolled, innerHeight, innerWidth, !off("overflowY"), !off("overflowX")),
   };
   return [JSON.stringify(found), ...elements];
 }

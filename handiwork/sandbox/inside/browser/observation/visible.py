@@ -36,7 +36,7 @@ class Box:
 class Visible:
     """The visible part of one document. ``focused`` is a bid or empty; boxes are in the order of the page.
 
-    ``outside`` has for each direction the hidden screens, its name, and the arguments of the scroll that leads there.
+    ``outside`` has for each direction with hidden screens their number, its name, and the scroll that leads there.
     """
 
     root: PageNode
@@ -46,15 +46,8 @@ class Visible:
 
     def around(self) -> str:
         """Return a line that says how much of the page is outside the window; "" if nothing is."""
-        parts = [f"{screens:.1f} screens {where}: scroll({by}) shows more" for screens, where, by in self._hidden()]
+        parts = [f"{screens:.1f} screens {where}: {scroll} shows more" for screens, where, scroll in self.outside]
         return f"... {'; '.join(parts)}" if parts else ""
-
-    def briefly(self) -> str:
-        """Return how much is outside the window without the scrolls, which are those of the page."""
-        return "; ".join(f"{screens:.1f} screens {where}" for screens, where, _ in self._hidden())
-
-    def _hidden(self) -> list[tuple[float, str, str]]:
-        return [part for part in self.outside if part[0] > _SEEN_AROUND]
 
 
 async def visible(session: CDPSession) -> Visible:
@@ -85,14 +78,26 @@ async def _read(
     _build(page, items, inside, offset, listening)
     if page.focused in inside:
         page.focused = inside[page.focused].focused or page.focused
-    height, width = max(result["height"], 1), max(result["width"], 1)
-    page.outside = [
-        (result["above"] / height, "above", f"0, -{height}"),
-        (result["below"] / height, "below", f"0, {height}"),
-        (result["left"] / width, "on the left", f"-{width}, 0"),
-        (result["right"] / width, "on the right", f"{width}, 0"),
-    ]
+    page.outside = _outside(result)
     return page
+
+
+def _outside(sides: Item) -> list[tuple[float, str, str]]:
+    height, width = max(sides["height"], 1), max(sides["width"], 1)
+    every = [
+        (sides["above"] / height, "above", f"scroll(0, -{height})"),
+        (sides["below"] / height, "below", f"scroll(0, {height})"),
+        (sides["left"] / width, "on the left", f"scroll(-{width}, 0)"),
+        (sides["right"] / width, "on the right", f"scroll({width}, 0)"),
+    ]
+    return [side for side in every if side[0] > _SEEN_AROUND]
+
+
+def _note_hidden(node: PageNode, outside: Sequence[tuple[float, str, str]]) -> None:
+    """Note how much of a pane or frame is hidden, and the calls that scroll it."""
+    parts = [f"{screens:.1f} screens {where}, {scroll}" for screens, where, scroll in outside]
+    if parts:
+        node.note(f"scrollable after hover({node.bid!r}): {'; '.join(parts)}")
 
 
 async def _accessibility_node(frame: Frame, element: str) -> dict[str, Any]:
@@ -145,8 +150,7 @@ def _build(
             node.children.append(part.root)
             page.boxes += part.boxes
             part.root.bid = ""
-            if hidden := part.briefly():
-                node.note(hidden)
+            _note_hidden(node, part.outside)
 
 
 def _node(item: Item, listening: set[int]) -> PageNode:
@@ -169,8 +173,8 @@ def _node(item: Item, listening: set[int]) -> PageNode:
         node.notes += [f"{name}={' '.join(value.split())[:_ATTRIBUTE]!r}" for name, value in item.get("attributes", ())]
     if "checked" in item:
         node.note("checked" if item["checked"] else "unchecked")
-    if item.get("scrollable"):
-        node.note("scrollable")
+    if "pane" in item:
+        _note_hidden(node, _outside(item["pane"]))
     if "options" in item:
         node.children = [
             PageNode("option", label, bid or "", notes=["selected"] * selected + ["disabled"] * disabled)
