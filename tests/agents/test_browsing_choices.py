@@ -259,6 +259,11 @@ class TestTools:
         assert option["type"] == "string"
         assert "enum" not in option
 
+    def test_the_value_of_a_box_has_the_group_of_its_option(self) -> None:
+        options = "\t[8] option 'Shirts: Small'\n\t[9] option 'Shoes: Small', selected"
+        line = "- [7] combobox 'Size' with 'Shoes: Small', options: Shirts: Small, Shoes: Small"
+        assert page_lines(f"[7] combobox 'Size' value='Small'\n{options}") == line
+
     def test_a_page_without_elements_can_be_left(self) -> None:
         names = {tool.name for tool in tools_on("StaticText 'nothing here'", enumerated=True, dialog=True)}
         assert {"goto", "go_back", "press", "dialog", "ask", "finish", "reject"} <= names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -196,6 +197,16 @@ async def test_an_option_is_selected_by_its_label_before_another_ones_value(brow
         assert await browsing.js("document.querySelector('select').value") == value
     seen = await browsing.attempt(f"select_option({select}, '3')")
     assert f"this option of [{select[1:-1]}] is disabled" in seen.last_action_error
+
+
+async def test_an_option_of_a_group_is_named_and_selected_with_the_group_s_label(browsing: Browsing) -> None:
+    groups = "<optgroup label=Shirts><option value=1>Small</optgroup><optgroup label=Shoes disabled><option>Large"
+    seen = await browsing.open(f"data:text/html,<select><option>Any{groups}</optgroup><option value=3>Small</select>")
+    assert re.findall(r"option ('.*)", seen.content) == [
+        *("'Any', selected", "'Shirts: Small'", "'Shoes: Large', disabled", "'Small'"),
+    ]
+    await browsing.do(f"select_option({await browsing.bid('select')}, 'Shirts: Small')")
+    assert await browsing.js("document.querySelector('select').value") == "1"
 
 
 async def test_of_a_long_selection_the_options_left_out_are_counted_and_can_be_selected(browsing: Browsing) -> None:

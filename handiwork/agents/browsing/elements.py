@@ -85,7 +85,7 @@ def elements(tree: str) -> list[Element]:
         node = _element(match, before)
         if node.role == "option" and (at := _list_of(found, node)) is not None:
             box = found[at]
-            chosen = node.name if node.has("selected") and not box.value else box.value
+            chosen = node.name if node.has("selected") and node.name.endswith(box.value) else box.value
             found[at] = replace(box, options=(*box.options, node.name), value=chosen)
             continue
         found.append(node)

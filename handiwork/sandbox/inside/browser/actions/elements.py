@@ -42,8 +42,15 @@ _OPTION = """(list, wanted) => {
   const options = [...list.querySelectorAll("[role=option]")];
   return options.find((one) => isWanted(one.getAttribute("aria-label")) || isWanted(one.textContent));
 }"""
-# A label, which the agent sees, comes before a value.
-_ARE_LABELS = "(element, all) => all.every((one) => [...element.options ?? []].some((option) => option.label === one))"
+# The places of the options with these labels, which the agent sees with their group's label before them. A label comes
+# before a value: null if one of them is no label.
+_PLACES = """(element, all) => {
+  const options = [...element.options ?? []];
+  const group = (option) => (option.closest("optgroup")?.label ?? "").trim();
+  const isNamed = (option, name) => option.label === name || `${group(option)}: ${option.label.trim()}` === name;
+  const places = all.map((name) => options.findIndex((option) => isNamed(option, name)));
+  return places.includes(-1) ? null : places;
+}"""
 _TAKES_SEVERAL = "element => element.tagName !== 'SELECT' || element.multiple"
 _FORMATS = (
     "Dates are written as 2026-12-31, times as 23:59, both as 2026-12-31T23:59, months as 2026-12, weeks as 2026-W52"
@@ -188,10 +195,11 @@ async def select_option(window: Window, bid: str, options: str | list[str]) -> N
                 await option.click()
             return
         labels = [options] if isinstance(options, str) else options
-        if await target.evaluate(_ARE_LABELS, labels):
-            await target.select_option(label=labels)
-        else:
+        places = await target.evaluate(_PLACES, labels)
+        if places is None:
             await target.select_option(labels)
+        else:
+            await target.select_option(index=places)
 
 
 async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:

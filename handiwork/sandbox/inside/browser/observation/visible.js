@@ -55,8 +55,9 @@
   const options = (select) => {
     const all = [...select.options];
     const shown = all.filter((option, index) => index < MANY_OPTIONS || option.selected);
+    const name = (option) => [option.closest("optgroup"), option].map((part) => part?.label.trim()).filter(Boolean).join(": ");
     return {
-      list: shown.map((option) => [option.getAttribute("bid"), option.label.trim(), option.selected, option.disabled]),
+      list: shown.map((option) => [option.getAttribute("bid"), name(option), option.selected, option.matches(":disabled")]),
       more: all.length - shown.length,
     };
   };
