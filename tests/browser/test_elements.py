@@ -168,9 +168,10 @@ async def test_what_cannot_be_done_with_an_element_is_told(
     assert "Clicks" in seen.title
 
 
-async def test_an_editor_and_a_slider_are_filled(browsing: Browsing) -> None:
+@pytest.mark.parametrize("kind", ["true", "plaintext-only"])
+async def test_an_editor_and_a_slider_are_filled(browsing: Browsing, kind: str) -> None:
     await browsing.open("index.html")
-    editor, slider = "<div contenteditable=true></div>", "<input type=range min=0 max=10 value=3>"
+    editor, slider = f"<div contenteditable={kind}></div>", "<input type=range min=0 max=10 value=3>"
     await browsing.js(f"document.body.innerHTML = {json.dumps(editor + slider)}")
     seen = await browsing.do("noop()")
     assert "generic '', editable" in seen.text

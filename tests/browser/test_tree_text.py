@@ -60,6 +60,9 @@ def test_states_are_said_in_words():
     assert from_accessibility(described("checkbox", "A", checked="mixed"), "1").notes == ["partly checked"]
     assert from_accessibility(described("button", "A", expanded=False), "1").notes == ["collapsed"]
     assert from_accessibility(described("heading", "A", level=2), "1").notes == ["level=2"]
+    for kind in ("plaintext", "richtext"):
+        assert from_accessibility(described("generic", editable=kind, focusable=True), "1").notes == ["editable"]
+    assert from_accessibility(described("searchbox", editable="plaintext", focusable=True), "1").notes == []
     assert from_accessibility(described("link", "A", url="http://x/"), "1").notes == []
     assert from_accessibility(described("link", "", url="http://x/"), "1").notes == ["url='http://x/'"]
 

@@ -2,8 +2,8 @@
 // that frame's element, or of the facts with the element that reacts to the action.
 // `wanted` has a `bid`, a point `x`, `y` of the window, or neither for the element with the focus.
 (page, prefix, wanted) => {
-  const ACTING = "button, a[href], input, select, textarea, summary, option, label, [onclick], [contenteditable='']," +
-    "[contenteditable=true], [role=button], [role=link], [role=checkbox], [role=radio], [role=switch], [role=tab]," +
+  const ACTING = "button, a[href], input, select, textarea, summary, option, label, [onclick]," +
+    "[contenteditable]:not([contenteditable=false i]), [role=button], [role=link], [role=checkbox], [role=radio], [role=switch], [role=tab]," +
     "[role=option], [role=textbox], [role=combobox], [role=searchbox], [role=treeitem], [role^=menuitem]";
   const NOT_TYPED = new Set(["hidden", "submit", "image", "button", "reset", "checkbox", "radio", "file", "range", "color"]);
   const LONGEST = 300;

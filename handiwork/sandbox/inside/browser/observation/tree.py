@@ -95,7 +95,9 @@ def from_accessibility(source: dict[str, Any], bid: str) -> PageNode:
     node.value = " ".join(_word(source, "value").split())
     properties = {item["name"]: item["value"].get("value") for item in source.get("properties", ())}
     node.notes += [name for name in _TRUE if properties.get(name) is True]
-    if properties.get("editable") == "richtext" and properties.get("focusable") and node.role != "textbox":
+    # An editor may take text alone, as fields do, whose roles tell it.
+    fields = {"richtext": {"textbox"}, "plaintext": _PRESSABLE}.get(properties.get("editable", ""))
+    if fields is not None and node.role not in fields and properties.get("focusable"):
         node.note("editable")
     if "checked" in properties:
         node.note({"true": "checked", "mixed": "partly checked"}.get(str(properties["checked"]), "unchecked"))

@@ -3,7 +3,7 @@
 (page, left = 0, top = 0, right = innerWidth, bottom = innerHeight) => {
   const LEAVES = new Set(["INPUT", "TEXTAREA", "SELECT", "IFRAME", "FRAME", "OBJECT", "VIDEO", "AUDIO", "CANVAS", "IMG"]);
   const FIELDS = new Set(["INPUT", "TEXTAREA", "SELECT", "IFRAME", "FRAME"]);
-  const NATIVE = "a[href], button, input, select, textarea, summary, [contenteditable=''], [contenteditable=true], [onclick]," +
+  const NATIVE = "a[href], button, input, select, textarea, summary, [contenteditable]:not([contenteditable=false i]), [onclick]," +
     "[role=button], [role=link], [role=checkbox], [role=radio], [role=switch], [role=tab], [role=option], [role=textbox]," +
     "[role=combobox], [role=searchbox], [role=slider], [role=spinbutton], [role=treeitem], [role^=menuitem]";
   const MANY_OPTIONS = 100;
