@@ -24,7 +24,7 @@ _IMAGE_LIMIT = 3_000_000  # bytes of a picture
 
 
 def pdf(path: str) -> Iterator[str]:
-    """Yield a heading and the text of every page."""
+    """Yield a heading and the text of every page, then the fields of a form."""
     import pypdf
 
     try:
@@ -34,6 +34,7 @@ def pdf(path: str) -> Iterator[str]:
         for number, page in enumerate(reader.pages, 1):
             yield f"== Page {number} =="
             yield _page_text(page)
+        yield from _fields(reader)
     except pypdf.errors.DependencyError:
         raise ValueError(
             "it is encrypted with AES, which this skill cannot decrypt: read it in a cell with pypdf, after "
@@ -46,11 +47,35 @@ def _page_text(page: Any) -> str:
     from pypdf.errors import DependencyError
 
     try:
-        return page.extract_text()
+        text = page.extract_text()
+        if text.strip():
+            return text
+        return f"[this page has no text: it is {'an image' if len(page.images) else 'empty, or drawn'}]"
     except DependencyError:
         raise
     except Exception as error:  # noqa: BLE001 - the library raises anything for a broken page
         return f"[this page cannot be read: {str(error) or type(error).__name__}]"
+
+
+def _fields(reader: Any) -> Iterator[str]:
+    """Yield a form's fields with what they hold; a signature is left out."""
+    try:
+        fields = (reader.get_fields() or {}).items()
+    except Exception as error:  # noqa: BLE001 - the library raises anything for a broken form
+        yield f"[the fields of this form cannot be read: {str(error) or type(error).__name__}]"
+        return
+    shown = [(name, field.get("/V")) for name, field in fields if "/FT" in field or "/V" in field]
+    yield from ["== Form fields =="] if shown else []
+    for name, value in shown:
+        if not isinstance(value, dict):
+            values = value if isinstance(value, list) else [] if value is None else [value]
+            yield f"{name}: {', '.join(_field_text(each.get_object()) for each in values)}"
+
+
+def _field_text(value: Any) -> str:
+    from pypdf.generic import NameObject
+
+    return value.removeprefix("/") if isinstance(value, NameObject) else str(value)
 
 
 def docx(path: str) -> Iterator[str]:

@@ -60,6 +60,36 @@ def test_a_pdf_with_a_broken_page_is_read_without_it(folder: Path, capsys: Captu
     assert out.endswith("== Page 2 ==\nTwo\n")
 
 
+def test_a_page_that_is_an_image_says_so(folder: Path, capsys: Capture) -> None:
+    image = pdf("", "Two", "").replace(b"<< /Length", b"<< /Subtype /Image /Length", 1)
+    (folder / "a.pdf").write_bytes(image.replace(b"/F1 3 0 R >> >>", b"/F1 3 0 R >> /XObject << /I 5 0 R >> >>", 1))
+    parse_pdf("a.pdf")
+    first, _, third = capsys.readouterr().out.split("== Page ")[1:]
+    assert first == "1 ==\n[this page has no text: it is an image]\n"
+    assert third == "3 ==\n[this page has no text: it is empty, or drawn]\n"
+
+
+def test_the_fields_of_a_form_follow_the_pages(folder: Path, capsys: Capture) -> None:
+    code = """
+import pypdf
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
+writer = pypdf.PdfWriter(clone_from=PLAIN)
+text = TextStringObject
+def field(kind, name, *value):
+    entries = zip(map(NameObject, ("/FT", "/T", "/V")), (NameObject(kind), text(name), *value))
+    return writer._add_object(DictionaryObject(entries))
+fields = [field("/Tx", "Name", text("/Ann")), field("/Btn", "News", NameObject("/Yes")), field("/Ch", "Town"),
+    field("/Ch", "Sizes", ArrayObject([text("S"), text("L")]))]
+form = DictionaryObject({NameObject("/Fields"): ArrayObject(fields)})
+writer.root_object[NameObject("/AcroForm")] = form
+writer.write(path)
+"""
+    (folder / "plain.pdf").write_bytes(pdf("Order"))
+    write(code.replace("PLAIN", repr(str(folder / "plain.pdf"))), folder / "a.pdf")
+    parse_pdf("a.pdf")
+    assert capsys.readouterr().out.endswith("Order\n== Form fields ==\nName: /Ann\nNews: Yes\nTown: \nSizes: S, L\n")
+
+
 def test_a_pdf_encrypted_with_aes_is_refused_with_a_way_to_read_it(folder: Path) -> None:
     keys = " ".join(f"/{name} <{'00' * size}>" for name, size in (("O", 48), ("U", 48), ("OE", 32), ("UE", 32)))
     crypt = "/CF << /StdCF << /CFM /AESV3 >> >> /StmF /StdCF /StrF /StdCF"
