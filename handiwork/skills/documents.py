@@ -21,6 +21,7 @@ from typing import Any
 _MAX_ROWS = 5_000  # of one sheet
 _LARGEST_SIDE = 1568  # pixels of a picture; models see no more
 _IMAGE_LIMIT = 3_000_000  # bytes of a picture
+_NO_COPY = "not(ancestor::*[local-name()='Fallback'])"  # in which Word repeats a text box for older programs
 
 
 def pdf(path: str) -> Iterator[str]:
@@ -79,13 +80,13 @@ def _field_text(value: Any) -> str:
 
 
 def docx(path: str) -> Iterator[str]:
-    """Yield paragraphs and tables in their order; a heading has as many # as its level."""
+    """Yield paragraphs, text boxes and tables in their order; a heading has as many # as its level."""
     import docx as library
     from docx.text.paragraph import Paragraph
 
     document = library.Document(path)
     # The library's own lists leave out content controls, insertions that nobody has accepted yet, and fields.
-    outermost = "not(ancestor::w:tbl or ancestor::w:txbxContent)"
+    outermost = f"not(ancestor::w:tbl) and {_NO_COPY}"
     for element in document.element.body.xpath(f".//w:p[{outermost}] | .//w:tbl[{outermost}]"):
         if element.tag.endswith("}tbl"):
             yield from _table(element)
@@ -100,14 +101,15 @@ def _table(table: Any) -> Iterator[str]:
     for row in table.xpath("./w:tr | ./w:sdt/w:sdtContent/w:tr"):
         cells: list[str] = []
         for cell in row.xpath("./w:tc | ./w:sdt/w:sdtContent/w:tc"):
-            words = " ".join(filter(None, map(_words, cell.xpath(".//w:p"))))
+            words = " ".join(filter(None, map(_words, cell.xpath(f".//w:p[{_NO_COPY}]"))))
             cells += [words.replace("\n", " "), *[""] * (cell.grid_span - 1)]
         yield " | ".join(cells)
 
 
 def _words(paragraph: Any) -> str:
     """Return a paragraph's text, with the insertions and without the deletions of its tracked changes."""
-    runs = paragraph.xpath(".//w:r[not(ancestor::w:del or ancestor::w:moveFrom or ancestor::w:txbxContent)]")
+    own = f"count(ancestor::w:txbxContent)={len(paragraph.xpath('ancestor::w:txbxContent'))}"
+    runs = paragraph.xpath(f".//w:r[not(ancestor::w:del or ancestor::w:moveFrom) and {own}]")
     return "".join(run.text for run in runs)
 
 

@@ -139,6 +139,28 @@ document.save(path)
     assert capsys.readouterr().out == expected
 
 
+def test_a_word_document_with_text_boxes(folder: Path, capsys: Capture) -> None:
+    code = """
+import docx
+from docx.oxml import parse_xml
+names = " ".join(f'xmlns:{name}="http://schemas.{address}"' for name, address in (
+    ("w", "openxmlformats.org/wordprocessingml/2006/main"), ("mc", "openxmlformats.org/markup-compatibility/2006")))
+def box(text):
+    content = f"<w:txbxContent><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:txbxContent>"
+    return parse_xml(f"<w:r {names}><mc:AlternateContent><mc:Choice>{content}</mc:Choice>"
+        f"<mc:Fallback><w:pict>{content}</w:pict></mc:Fallback></mc:AlternateContent></w:r>")
+document = docx.Document()
+document.add_paragraph("Before")._p.append(box("In the box"))
+cell = document.add_table(1, 1).cell(0, 0).paragraphs[0]
+cell.text = "left"
+cell._p.append(box("note"))
+document.save(path)
+"""
+    write(code, folder / "a.docx")
+    parse_docx("a.docx")
+    assert capsys.readouterr().out == f"[{folder}/a.docx]\nBefore\nIn the box\nleft note\n"
+
+
 def test_slides_with_tables_and_notes(folder: Path, capsys: Capture) -> None:
     code = """
 import pptx
