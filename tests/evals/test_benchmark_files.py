@@ -12,6 +12,7 @@ from handiwork.evals import registry
 from handiwork.evals.benchmark import DataError
 from handiwork.evals.registry import BenchmarkNotFoundError
 from handiwork.evals.running import manifest, plan
+from handiwork.evals.running.results import Result, Results
 from tests.evals.runs import ADDING, no_status, planned, script, sums
 
 SOURCE = Path(ADDING).read_text()
@@ -72,3 +73,16 @@ async def test_a_run_does_not_go_on_without_one_of_its_instances(tmp_path: Path)
     own(tmp_path, SOURCE.replace("for row in rows]", "for row in rows[1:]]"))
     with pytest.raises(DataError, match="adding has no instance a any more: begin another run"):
         await plan.resume(tmp_path, no_status)
+
+
+async def test_a_run_does_not_go_on_if_an_unfinished_instance_cannot_run_any_more(tmp_path: Path) -> None:
+    file, out = own(tmp_path, SOURCE), tmp_path / "out"
+    work = await planned(sums(tmp_path / "data", "a", "b"), script(tmp_path / "script"), benchmark=file)
+    out.mkdir()
+    manifest.write(out, work.manifest)
+    Results(out).add(Result(id="a", outcome="submitted", score=1.0))
+    own(tmp_path, SOURCE.replace('startswith("skipped")', 'startswith("a")'))
+    await plan.resume(out, no_status)
+    own(tmp_path, SOURCE.replace('startswith("skipped")', 'startswith("b")'))
+    with pytest.raises(DataError, match="1 instances of the run, such as b, cannot run here any more: it has no sum"):
+        await plan.resume(out, no_status)

@@ -65,7 +65,8 @@ async def resume(out: Path, status: Callable[[str], None]) -> RunPlan:
     """Plan to resume the run in a folder.
 
     Raises ResultsError, SandboxError, AgentNotFoundError, and DataError if the data, the image or the agent's own files
-    have changed: the results would be of two different runs. ``status`` is told the other differences.
+    have changed: the results would be of two different runs; or if an unfinished instance cannot run here any more.
+    ``status`` is told the other differences.
     """
     run_manifest = manifest.read(out)
     conditions = run_manifest.conditions
@@ -85,7 +86,13 @@ async def resume(out: Path, status: Callable[[str], None]) -> RunPlan:
     instances = {one.id: one for one in await _load(benchmark, conditions)}
     if gone := [one for one in run_manifest.instances if one not in instances]:
         raise DataError(f"{benchmark.name} has no instance {gone[0]} any more: begin another run")
-    done = sum(one.outcome not in RETRIED_ON_RESUME for one in Results(out).by_key.values())
+    measured = {key for key, one in Results(out).by_key.items() if one.outcome not in RETRIED_ON_RESUME}
+    trials = range(1, run_manifest.trials + 1)
+    unfinished = [one for one in run_manifest.instances if not measured.issuperset((one, trial) for trial in trials)]
+    if unable := {one: why for one in unfinished if (why := benchmark.skipped(instances[one]))}:
+        one, why = next(iter(unable.items()))
+        raise DataError(f"{len(unable)} instances of the run, such as {one}, cannot run here any more: {why}")
+    done = len(measured)
     if differences and not done:
         run_manifest = now  # no result that counts is from before the change
         manifest.write(out, run_manifest)
