@@ -18,6 +18,7 @@ from handiwork.evals.benchmark import Benchmark, DataError, Rollout, Score
 from handiwork.evals.benchmarks.agentbench.benchmark import AgentBenchOS
 from handiwork.evals.benchmarks.bird import Bird
 from handiwork.evals.benchmarks.gaia import GAIA
+from handiwork.evals.benchmarks.ml_bench import MLBench
 from handiwork.evals.benchmarks.toolqa import ToolQA
 from handiwork.evals.running import manifest, plan
 from handiwork.evals.running.budget import SharedBudget
@@ -397,6 +398,17 @@ async def test_the_hash_of_the_data_covers_all_that_instances_use(
         (tmp_path / file).write_text(text)
         hashes.add(await digest(benchmark, split, tmp_path))
     assert len(hashes) == 3
+
+
+async def test_git_commands_in_a_clone_do_not_change_the_hash_of_the_data(tmp_path: Path) -> None:
+    clone = tmp_path / "repos/tiny"
+    (clone / ".git").mkdir(parents=True)
+    (clone / "train.py").write_text("")
+    before = await digest(MLBench(), "full", tmp_path)
+    (clone / ".git/FETCH_HEAD").write_text("as git fetch leaves it")
+    assert await digest(MLBench(), "full", tmp_path) == before
+    (clone / "train.py").write_text("print()")
+    assert await digest(MLBench(), "full", tmp_path) != before
 
 
 async def test_a_run_is_planned_from_what_can_be_run(tmp_path: Path) -> None:

@@ -102,9 +102,13 @@ async def _fetch(address: str, file: Path) -> None:
 
 
 async def digest(benchmark: Benchmark, split: str, folder: Path) -> str:
-    """Return the SHA-256, in hex, of all data of a split: of their paths and contents, in the order of the paths."""
+    """Return the SHA-256, in hex, of all data of a split: of their paths and contents, in the order of the paths.
+
+    Git's own folders in clones are left out: commands such as ``git status`` and ``git fetch`` change them.
+    """
     paths = sorted({*benchmark.files(split), *benchmark.further_files(split)})
-    files = (path for name in paths for path in sorted((folder / name).rglob("*")) or [folder / name])
+    every = (path for name in paths for path in sorted((folder / name).rglob("*")) or [folder / name])
+    files = (path for path in every if ".git" not in path.relative_to(folder).parts)
     return await asyncio.to_thread(files_hash, files, folder)
 
 
