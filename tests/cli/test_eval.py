@@ -207,6 +207,10 @@ def test_sandbox_and_network_are_those_of_a_run_and_are_kept(program: Program, d
         (["run", "nothing"], "there is no benchmark 'nothing': there are agentbench_os"),
         (["run", ADDING, "--split", "dev"], "adding has no split 'dev': it has test"),
         (["run", ADDING, "--data", "/nowhere"], "/nowhere has no sums.jsonl: --data must name a folder"),
+        (
+            ["run", "multi-swe-bench", "--split", "c", "--data", "/nowhere"],
+            "a folder with the files of multi-swe-bench, in the form that docs/benchmarks.md gives",
+        ),
         (["run", "gpqa"], "is not freely available"),
         (["report", "/nowhere"], "/nowhere has no manifest.json: it is no run's folder"),
     ],

@@ -49,15 +49,16 @@ async def get(benchmark: Benchmark, split: str, data: Path | None, status: Calla
         return folder
     if data is not None:
         names = ", ".join(lacking)
-        raise DataError(
-            f"{folder} has no {names}: --data must name a folder with the upstream files of {benchmark.name}"
-        )
+        own_form = not all(benchmark.files(split)[path] for path in lacking)
+        form = "files of {}, in the form that docs/benchmarks.md gives" if own_form else "upstream files of {}"
+        raise DataError(f"{folder} has no {names}: --data must name a folder with the {form.format(benchmark.name)}")
     if benchmark.gated and not os.environ.get("HF_TOKEN"):
         raise DataError(f"{benchmark.title} is not freely available. {benchmark.gated} Or name its folder with --data.")
     for path in missing(benchmark, split, cache):
         address = benchmark.files(split)[path]
         if not address:
-            raise DataError(f"{path} of {benchmark.title} cannot be fetched: see {benchmark.source}, and give --data")
+            sources = f"{benchmark.source} and docs/benchmarks.md"
+            raise DataError(f"{path} of {benchmark.title} cannot be fetched: see {sources}, and give --data")
         status(f"fetching {path}")
         await _fetch(address, cache / path)
     await _fetch_linked(benchmark, split, cache, status)
