@@ -175,13 +175,23 @@ async def test_a_function_that_ends_the_runner_forges_its_output_or_looks_for_th
 
 
 @pytest.mark.slow
-async def test_an_original_that_fails_in_a_late_case_is_unfit_before_an_agent_begins(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("late", "why"),
+    [
+        ("raise ValueError('a late case')", "ValueError: a late case"),
+        ("gc_content = lambda _: os.urandom(9)", "prints something else each time"),
+    ],
+    ids=["fails", "unsteady"],
+)
+async def test_an_original_that_is_no_measure_in_a_late_case_is_unfit_before_an_agent_begins(
+    late: str, why: str, tmp_path: Path
+) -> None:
     (instance,) = loaded(tmp_path, PYTHON)
     last = cases_of(instance, 1000)[-1]["SLOT0"]
-    failing = f"{PYTHON['goldenCode']}if os.environ['SLOT0'] == '{last}': raise ValueError('a late case')\n"
-    late = replace(instance, row={**instance.row, "goldenCode": failing})
-    with pytest.raises(UnfitError, match="ValueError: a late case"):
-        await BIOCODER.set_up(late, rollout(late).sandbox)
+    original = f"{PYTHON['goldenCode']}if os.environ['SLOT0'] == '{last}': {late}\n"
+    bad = replace(instance, row={**instance.row, "goldenCode": original})
+    with pytest.raises(UnfitError, match=why):
+        await BIOCODER.set_up(bad, rollout(bad).sandbox)
 
 
 @pytest.mark.parametrize(
