@@ -195,14 +195,15 @@ async def test_an_original_that_is_no_measure_in_a_late_case_is_unfit_before_an_
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "errors"), [("while True: pass", -24, ""), ("import time; time.sleep(60)", -1, "the time is up")]
+    ("body", "patience", "code", "errors"),
+    [("while True: pass", "120", -24, ""), ("import time; time.sleep(60)", "5", -1, "the time is up")],
 )
 def test_a_program_that_takes_too_long_is_ended_and_no_case_follows(
-    body: str, code: int, errors: str, tmp_path: Path
+    body: str, patience: str, code: int, errors: str, tmp_path: Path
 ) -> None:
     (tmp_path / "main.py").write_text(body)
     (tmp_path / "cases.json").write_text('[{"A": "1"}, {"A": "2"}]')
-    command = [sys.executable, "-I", runner.__file__, "cases.json", "1", "5", sys.executable, "main.py"]
+    command = [sys.executable, "-I", runner.__file__, "cases.json", "1", patience, sys.executable, "main.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     (line,) = done.stdout.splitlines()
     assert json.loads(line)[0] == code
