@@ -43,6 +43,7 @@ from handiwork.session.open import create
 from tests.cli.program import bash, finish
 from tests.evals.rollouts import folder, instances, rollout
 from tests.evals.runs import finished, no_status, script
+from tests.workspace.trees import Session, found, write_tree
 
 SWEBENCH = SWEBench()
 FLASK, PYTEST = "pallets__flask-4992", "pytest-dev__pytest-7168"
@@ -211,6 +212,21 @@ def test_a_checkout_has_one_commit_and_no_other_objects(tmp_path: Path, monkeypa
         assert output_of(checkout, f"grep -rlaF '{name}' .git || true") == ""
     repair = output_of(upstream, "git rev-parse repaired:src/a").strip()
     assert subprocess.run(["git", "cat-file", "-e", repair], cwd=checkout, check=False).returncode
+
+
+def test_the_users_own_ignore_file_does_not_decide_what_is_in_a_patch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDIWORK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    write_tree(tmp_path / "config", {"git/ignore": b"*.py\n"})
+    checkout, bundle = tmp_path / "checkout", tmp_path / "owner__name.bundle"
+    checkout.mkdir()
+    commit = "git -c user.name=a -c user.email=a@b commit --quiet --allow-empty --message base"
+    output_of(tmp_path, f"git init --quiet upstream; cd upstream; {commit}; git bundle create --quiet {bundle} HEAD")
+    repositories.check_out(bundle, repositories.tree_of(bundle, ("HEAD",)), checkout)
+    assert found(Session(checkout, tmp_path).run("touch repair.py")) == {"repair.py": "added"}
 
 
 @pytest.mark.slow

@@ -283,3 +283,17 @@ def test_only_a_hunk_that_a_modified_text_has_is_taken_back(tmp_path: Path) -> N
     for other in (Change("file", "deleted", change.old, None), change_of(tmp_path, b"1\n", b"\0\n")):
         with pytest.raises(WorkspaceError, match="no hunk to take back"):
             without_hunk(other, hunk)
+
+
+@pytest.mark.parametrize(("named", "seen"), [("rules", ["a.user"]), ("", ["a.own", "a.user"])])
+def test_the_ignore_file_that_a_repository_names_in_its_worktree_replaces_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, seen: list[str]
+) -> None:
+    write_tree(tmp_path / "config", {"git/ignore": b"*.user\n"})
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    project = write_tree(tmp_path / "project", {"rules": b"*.own\n"})
+    git(project, "init", "-q")
+    git(project, "config", "core.excludesFile", named)
+    session = Session(project, tmp_path)
+    assert list(found(session.run("touch a.own a.user; ! git check-ignore --quiet a.user"))) == seen

@@ -48,7 +48,9 @@ def copy_git_dir(repository: Repository, copy: Path, copy_file: CopyFile) -> Non
     if is_linked:
         _copy_tree(repository.git_dir, new, copy_file)
     settings = [
-        (name, value and _strip_password(value)) for name, value in repository.read_settings() if _is_allowed(name)
+        (name, value and _strip_password(value))
+        for name, value in repository.read_settings()
+        if _is_allowed(name, value)
     ]
     fixed = [("core.bare", "false"), ("core.logallrefupdates", "true")]
     (new / "config").write_bytes(format_config([*settings, *fixed]))
@@ -60,7 +62,9 @@ def harmless_settings(settings: Iterable[Setting]) -> list[Setting]:
     return [(name, value) for name, value in settings if _HARMLESS.fullmatch(name)]
 
 
-def _is_allowed(name: str) -> bool:
+def _is_allowed(name: str, value: str | None) -> bool:
+    if name == "core.excludesfile":  # in the worktree, or "" for none at all, which overrides the user's own
+        return value is not None and not value.startswith(("/", "~"))
     return bool(_HARMLESS.fullmatch(name) or _PARTIAL.fullmatch(name)) and name != "core.bare"
 
 

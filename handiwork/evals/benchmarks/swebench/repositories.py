@@ -51,6 +51,8 @@ def start_history(folder: Path, clone: Path, tree: str, reset: Literal["--hard",
     # A fetch transfers what the commit reaches; a clone of the source would have the trees of later commits too.
     _git(folder, "fetch", "--quiet", "--no-tags", f"file://{clone}", commit)
     _git(folder, "reset", "--quiet", reset, commit)
+    # Otherwise the global ignore file of this machine's user would decide what is in the agent's patch.
+    _git(folder, "config", "core.excludesFile", "")
     # It names the source.
     (folder / ".git/FETCH_HEAD").unlink()
     shutil.rmtree(folder / ".git/logs", ignore_errors=True)
