@@ -36,6 +36,10 @@ class UnfitError(Exception):
     """The sandbox cannot meet an instance's requirements, even if retried; the message says why."""
 
 
+class SkippedError(Exception):
+    """An instance cannot run while the machine is as it is now; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One task of a benchmark: ``row`` is its upstream record, ``group`` its category in the report, such as a level.

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, SkippedError, UnfitError
 from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
 from handiwork.sandbox.base import Sandbox
@@ -35,6 +35,8 @@ class Adding(Benchmark):
         return "it has no sum" if instance.id.startswith("skipped") else ""
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
+        if instance.id.startswith("unbuilt"):
+            raise SkippedError("its environment cannot be built")
         (workspace / "sum.txt").write_text(f"{instance.row['a']} + {instance.row['b']}\n")
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:

@@ -185,6 +185,21 @@ async def test_a_run_that_failures_have_stopped_goes_on_with_what_it_has_not_tri
     assert [(name, one.score, one.attempts) for name, one in found.items()] == [("dies", None, 2), ("a", 1.0, 1)]
 
 
+async def test_instances_that_lack_something_are_skipped_until_the_run_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handiwork.evals.running.run.FAILURES", 1)
+    out = tmp_path / "out"
+    work = await planned(sums(tmp_path / "data", "unbuilt", "a"), script(tmp_path / "script"))
+    found = by_id((await finished(out, work, workers=1)).values())
+    assert [(name, one.outcome, one.attempts) for name, one in found.items()] == [
+        ("unbuilt", "skipped", 1),
+        ("a", "submitted", 1),
+    ]
+    found = by_id((await finished(out, await plan.resume(out, no_status))).values())
+    assert [one.attempts for one in found.values()] == [2, 1]
+
+
 async def test_a_cap_of_cost_stops_the_run_and_a_higher_one_goes_on(tmp_path: Path) -> None:
     model = script(tmp_path / "script", bash("cat sum.txt", cost=0.4), {**finish("4"), "cost": 0.4})
     work, out = await planned(sums(tmp_path / "data", *"abc"), model), tmp_path / "out"

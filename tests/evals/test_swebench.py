@@ -19,7 +19,7 @@ import pytest
 
 from handiwork.errors import SandboxError
 from handiwork.evals import registry
-from handiwork.evals.benchmark import Instance, UnfitError
+from handiwork.evals.benchmark import Instance, SkippedError, UnfitError
 from handiwork.evals.benchmarks.swebench import (
     benchmark,
     environments,
@@ -177,6 +177,20 @@ def test_instances_with_the_same_requirements_share_an_environment_and_not_an_in
     assert one.environment != recipes.read({**RECORD, "requirements": ["a==1", "b==3"]}).environment
     assert one.environment != recipes.read({**RECORD, "python": "3.9"}).environment
     assert one.installation("tree") not in (other.installation("tree"), one.installation("another tree"))
+
+
+def test_an_environment_that_cannot_be_built_is_tried_once_for_all_its_instances(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDIWORK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    python, tries = tmp_path / ".pyenv/versions/9.9.1/bin/python9.9", tmp_path / "tries"
+    failing = f'[ "$1" = -c ] && echo 9.9 && exit; echo "$@" >> {tries}; echo no compiler >&2; exit 1'
+    write_tree(tmp_path, {f"x:{python.relative_to(tmp_path)}": f"#!/bin/sh\n{failing}\n".encode()})
+    for command in ("pytest a", "pytest b"):
+        with pytest.raises(SkippedError, match=r"cannot be built: .*no compiler"):
+            environments.built(recipes.read({**RECORD, "python": "9.9", "test_command": command}))
+    assert len(tries.read_text().splitlines()) == 1
 
 
 def test_a_recipe_installs_into_the_checkouts_own_environment() -> None:

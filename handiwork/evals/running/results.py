@@ -29,6 +29,7 @@ Outcome = Literal[
     "platform",
     "grader",
     "unfit",
+    "skipped",
     "stopped",
 ]
 """The outcome of a rollout, computed from its log.
@@ -36,14 +37,15 @@ Outcome = Literal[
 Of the agent: it "submitted" an answer, or "gave up" and said so; it was ended because it repeated itself ("repeat"),
 because its last replies could not be parsed ("format"), or by a "limit" of steps, tokens or cost, or of time
 ("timeout"); or it raised an exception ("agent error"). Not of the agent: the "model", the "sandbox" or the "platform"
-around them failed, or the scorer did ("grader"); the sandbox cannot meet the instance's requirements ("unfit"); or the
-rollout reached its share of the run's budget ("stopped"). Then there is no score.
+around them failed, or the scorer did ("grader"); the sandbox cannot meet the instance's requirements ("unfit"); the
+instance lacks something that the user can put right ("skipped"); or the rollout reached its share of the run's budget
+("stopped"). Then there is no score.
 """
 
 INFRASTRUCTURE: frozenset[Outcome] = frozenset({"model", "sandbox", "platform"})
 """The outcomes that are retried."""
 
-NOT_MEASURED: frozenset[Outcome] = frozenset({*INFRASTRUCTURE, "grader", "unfit", "stopped"})
+NOT_MEASURED: frozenset[Outcome] = frozenset({*INFRASTRUCTURE, "grader", "unfit", "skipped", "stopped"})
 """The outcomes that do not measure the agent."""
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 from handiwork.agents.state import State
 from handiwork.errors import BrowserError, SandboxError
-from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, Score, UnfitError
+from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, Score, SkippedError, UnfitError
 from handiwork.evals.running import arms
 from handiwork.evals.running.budget import is_cut
 from handiwork.evals.running.conditions import Conditions
@@ -253,6 +253,8 @@ def _blame(error: Exception) -> tuple[Outcome, str]:
     match error:
         case UnfitError():
             return "unfit", str(error)
+        case SkippedError():
+            return "skipped", str(error)
         case SandboxError() | BrowserError():
             return "sandbox", str(error)
         case LLMError():

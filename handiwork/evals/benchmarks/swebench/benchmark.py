@@ -91,7 +91,10 @@ class SWEBench(Benchmark):
         return obstacle or why_no_base(instance)
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
-        """Write the repository of the base commit, installed. Raises DataError, UnfitError, SandboxError."""
+        """Write the repository of the base commit, installed.
+
+        Raises DataError, SkippedError, UnfitError, SandboxError.
+        """
         subject = subject_of(instance)
         asyncio.run(installations.install(subject))
         installations.put(subject, workspace)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from handiwork.evals.benchmark import DataError
+from handiwork.evals.benchmark import DataError, SkippedError
 from handiwork.evals.benchmarks.swebench.recipes import VENV, Recipe, interpreter
 from handiwork.paths import cache_dir, locked
 from handiwork.sandbox.toolchains import SYSTEM
@@ -18,21 +18,31 @@ OUTPUT_LIMIT = 1500
 
 _COMPLETE = "complete"
 
+_FAILURES: dict[Path, str] = {}
+"""Why environments could not be built, by their folders: this process tries none twice, as that may take minutes."""
+
 
 def built(recipe: Recipe) -> Path:
     """Return the virtual environment with a recipe's requirements, built at the first call.
 
-    The machine's own package client fetches them, and builds those that have no wheel. Raises DataError.
+    The machine's own package client fetches them, and builds those that have no wheel. Raises DataError, and
+    SkippedError if they cannot be fetched or built.
     """
     folder = cache_dir() / "environments" / recipe.environment
     if (folder / _COMPLETE).exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_name(f"{folder.name}.lock"), flags=os.O_RDWR | os.O_CREAT):
+        if folder in _FAILURES:
+            raise SkippedError(_FAILURES[folder])
         if not (folder / _COMPLETE).exists():
             # Programs of an environment have its path in their first line, so it is built in its final place.
             shutil.rmtree(folder, ignore_errors=True)
-            _build(recipe, folder)
+            try:
+                _build(recipe, folder)
+            except SkippedError as error:
+                _FAILURES[folder] = str(error)
+                raise
             (folder / _COMPLETE).touch()
     return folder
 
@@ -40,7 +50,7 @@ def built(recipe: Recipe) -> Path:
 def mounts(recipe: Recipe) -> list[Path]:
     """Return the read-only paths of a sandbox besides a checkout: the environment, and libraries of its Python.
 
-    Raises DataError.
+    Raises DataError, SkippedError.
     """
     # A bare Python loads its shared library from the place that it was copied from.
     libraries = (_original(recipe).parent.parent / "lib").glob("libpython*.so.*")
@@ -62,7 +72,7 @@ def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, umask=0o022)
     if done.returncode:
         output = " ".join(f"{done.stdout} {done.stderr}".split())[-OUTPUT_LIMIT:]
-        raise DataError(f"an environment cannot be built: {' '.join(command[:4])} failed: {output}")
+        raise SkippedError(f"an environment cannot be built: {' '.join(command[:4])} failed: {output}")
 
 
 def _bare_python(recipe: Recipe) -> Path:

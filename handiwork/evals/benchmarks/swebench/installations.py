@@ -39,7 +39,7 @@ class Subject:
 async def install(subject: Subject) -> None:
     """Install the repository in a sandbox without a network, unless that was done before.
 
-    Raises UnfitError if an installing command fails, DataError, SandboxError.
+    Raises UnfitError if an installing command fails, DataError, SkippedError, SandboxError.
     """
     if subject.folder.is_dir():
         return
