@@ -34,6 +34,7 @@ from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import Result
 from handiwork.evals.scoring.execution import new_sandbox
+from handiwork.evals.scoring.patches import Grade, check_reference
 from handiwork.events.action import CmdRunAction
 from handiwork.events.record import Limits
 from handiwork.llm.scripted.model import ScriptedLLM
@@ -164,6 +165,14 @@ def test_an_instance_whose_commit_the_repository_lacks_says_so(tmp_path: Path, m
     base = output_of(tmp_path, f"git init --quiet .; {commit}; {bundle}").strip()
     assert SWEBENCH.skipped(loaded(tmp_path, RECORD, {**ROW, "base_commit": base})) == ""
     assert f"has neither of refs/heads/owner__name-1, {'0' * 40}" in SWEBENCH.skipped(loaded(tmp_path, RECORD))
+
+
+def test_a_reference_solution_whose_tests_were_killed_does_not_make_its_instance_unfit() -> None:
+    killed = Grade(False, grader.PACKAGE, "the tests received SIGKILL", doubtful=True, killed=True)
+    with pytest.raises(SandboxError, match="received SIGKILL, when they tried the reference solution"):
+        check_reference(killed)
+    with pytest.raises(UnfitError, match="not resolved here: the tests took more"):
+        check_reference(replace(killed, why="the tests took more than 5 s", killed=False))
 
 
 def test_scoring_has_time_for_three_gradings() -> None:
@@ -312,15 +321,22 @@ async def test_a_search_for_later_copies_that_is_cut_short_does_not_pass(monkeyp
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("plain_path")
-async def test_an_instance_whose_own_solution_fails_is_unfit() -> None:
+@pytest.mark.parametrize(
+    ("command", "error", "why"),
+    [
+        ("false", UnfitError, "reference solution is not resolved"),
+        ("kill -9 $$", SandboxError, "received SIGKILL"),  # it is tried again, also when the run is resumed
+    ],
+)
+async def test_an_instance_whose_own_solution_fails_is_unfit(command: str, error: type[Exception], why: str) -> None:
     instance = real(FLASK)
-    row = {**instance.row, "recipe": {**instance.row["recipe"], "test_command": "false"}}
+    row = {**instance.row, "recipe": {**instance.row["recipe"], "test_command": command}}
     impossible = replace(instance, row=row)
     await installations.install(subject_of(impossible))
     async with new_sandbox("bubblewrap", read_only=SWEBENCH.mounts(impossible)) as (sandbox, place):
         installations.put(subject_of(impossible), place)
         await sandbox.start()
-        with pytest.raises(UnfitError, match="reference solution is not resolved"):
+        with pytest.raises(error, match=why):
             await SWEBENCH.set_up(impossible, sandbox)
 
 

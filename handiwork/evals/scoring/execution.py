@@ -88,11 +88,16 @@ class ScriptOutput:
     output: str
     timed_out: bool = False
 
+    @property
+    def killed(self) -> bool:
+        """Whether SIGKILL ended it before its time limit."""
+        return self.exit_code == _KILLED and not self.timed_out
+
     def cut_short(self, seconds: float) -> str:
         """Return how a script with this time limit was ended, as a predicate for a message; "" if it ended itself."""
         if self.timed_out:
             return f"took more than {seconds:g} s"
-        return "received SIGKILL, perhaps for lack of memory" if self.exit_code == _KILLED else ""
+        return "received SIGKILL, perhaps for lack of memory" if self.killed else ""
 
 
 async def run_script(sandbox: Sandbox, script: str, seconds: float) -> ScriptOutput:

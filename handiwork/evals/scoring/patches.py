@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from handiwork.errors import SandboxError
-from handiwork.evals.benchmark import Rollout, Score
+from handiwork.evals.benchmark import Rollout, Score, UnfitError
 from handiwork.workspace.patch import unified_diff
 
 LARGEST_CHANGES = 50_000_000
@@ -26,8 +26,8 @@ OFFICIAL_SECONDS = 300.0
 class Grade:
     """The result of grading: ``why`` explains what is not resolved, ``tests`` is the official status of the tests.
 
-    ``doubtful`` marks a patch without any result of its tests: the machine may have failed, not the patch. ``version``
-    names the package that graded.
+    ``doubtful`` marks a patch without any result of its tests: the machine may have failed, not the patch; ``killed``
+    one whose tests received SIGKILL. ``version`` names the package that graded.
     """
 
     resolved: bool
@@ -36,6 +36,7 @@ class Grade:
     doubtful: bool = False
     tests: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log: str = ""
+    killed: bool = False
 
 
 class OfficialError(Exception):
@@ -58,6 +59,14 @@ def official_report(program: Path, package: Path, case: Mapping[str, Any]) -> di
     if done.returncode:
         raise OfficialError(done.stderr[-2000:])
     return json.loads(done.stdout)
+
+
+def check_reference(gold: Grade) -> None:
+    """Raise UnfitError unless the reference solution of an instance was resolved, SandboxError if it may be later."""
+    if gold.killed:
+        raise SandboxError(f"{gold.why}, when they tried the reference solution")
+    if not gold.resolved:
+        raise UnfitError(f"its own reference solution is not resolved here: {gold.why}\n{gold.log[-1500:]}")
 
 
 async def score_patch(rollout: Rollout, grade: Callable[[str], Awaitable[Grade]], reference: str) -> Score:

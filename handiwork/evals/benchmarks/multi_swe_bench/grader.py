@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handiwork.evals.benchmark import Instance, UnfitError
+from handiwork.evals.benchmark import Instance
 from handiwork.evals.benchmarks.multi_swe_bench.images import HOME
-from handiwork.evals.scoring import packages
+from handiwork.evals.scoring import packages, patches
 from handiwork.evals.scoring.execution import ScriptOutput, new_sandbox, run_script, write_file
 from handiwork.evals.scoring.patches import Grade, official_report
 from handiwork.paths import cache_dir
@@ -39,9 +39,7 @@ async def check_reference(instance: Instance) -> None:
     mark = cache_dir() / "multi-swe-bench" / key
     if mark.exists():
         return
-    gold = await grade(row, row["fix_patch"])
-    if not gold.resolved:
-        raise UnfitError(f"its own reference solution is not resolved here: {gold.why}\n{gold.log[-1500:]}")
+    patches.check_reference(await grade(row, row["fix_patch"]))
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
 
@@ -56,7 +54,8 @@ async def grade(row: Mapping[str, Any], patch: str, seconds: float = SECONDS) ->
         await write_file(sandbox, f"{HOME}/fix.patch", patch.encode())
         tests = await run_script(sandbox, f"cd {HOME}; bash {HOME}/fix-run.sh\n", seconds)
     if how := tests.cut_short(seconds):
-        return Grade(resolved=False, version=PACKAGE, why=f"the tests {how}", doubtful=True, log=tests.output)
+        why, killed = f"the tests {how}", tests.killed
+        return Grade(resolved=False, version=PACKAGE, why=why, doubtful=True, log=tests.output, killed=killed)
     return await asyncio.to_thread(grade_log, row, tests)
 
 

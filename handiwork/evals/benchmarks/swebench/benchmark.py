@@ -30,7 +30,7 @@ from handiwork.evals.benchmarks.swebench import environments, grader, installati
 from handiwork.evals.benchmarks.swebench.installations import Subject
 from handiwork.evals.scoring import jsonlines
 from handiwork.evals.scoring.execution import GRACE, command_in, write_file
-from handiwork.evals.scoring.patches import score_patch
+from handiwork.evals.scoring.patches import check_reference, score_patch
 from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
 from handiwork.sandbox import create as sandboxes
@@ -129,9 +129,7 @@ class SWEBench(Benchmark):
         rule = f"{grader.PACKAGE}-{tests}"
         if installations.has_passed(subject, rule):
             return
-        gold = await grader.grade(instance.row, subject, instance.row["patch"])
-        if not gold.resolved:
-            raise UnfitError(f"its own reference solution is not resolved here: {gold.why}\n{gold.log[-1500:]}")
+        check_reference(await grader.grade(instance.row, subject, instance.row["patch"]))
         installations.mark_passed(subject, rule)
 
     def instruction(self, instance: Instance) -> str:

@@ -67,7 +67,7 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
 
 def _without_tests(why: str, script: ScriptOutput) -> Grade:
     """Return the grade of a patch whose tests did not come to their end, perhaps because the machine failed."""
-    return Grade(resolved=False, version=PACKAGE, why=why, doubtful=True, log=script.output)
+    return Grade(resolved=False, version=PACKAGE, why=why, doubtful=True, log=script.output, killed=script.killed)
 
 
 async def _run_git(sandbox: Sandbox, script: str) -> ScriptOutput:
