@@ -112,6 +112,13 @@ async def test_an_instance_that_shows_to_be_unfit_only_when_it_is_scored_is_unfi
     assert (found["unfit"].outcome, found["unfit"].why) == ("unfit", "sums cannot be checked here")
 
 
+async def test_an_instance_that_one_trial_finds_unfit_is_not_tried_by_the_others(tmp_path: Path) -> None:
+    work = await planned(sums(tmp_path / "data", "unfit"), script(tmp_path / "script"), trials=2)
+    first, second = (await finished(tmp_path / "out", work, workers=1)).values()
+    assert (first.outcome, first.steps) == ("unfit", 2)
+    assert (second.outcome, second.why, second.steps) == ("unfit", first.why, 0)
+
+
 async def test_a_sandbox_or_a_model_that_fails_is_tried_again_and_told_apart(tmp_path: Path) -> None:
     work = await planned(sums(tmp_path / "data", "dies", "b"), script(tmp_path / "script"))
     found = by_id((await finished(tmp_path / "out", work)).values())

@@ -150,7 +150,7 @@ class Run:
                     return
                 job = RolloutJob(self._instances[one], trial, budget)
                 with underway.noted(self._out, job):
-                    done = await execute(job)
+                    done = self._unfit(job) or await execute(job)
                     await self._record(done)
             if budget is None:
                 continue
@@ -161,6 +161,15 @@ class Run:
             # Its share was too small, but perhaps not the rest of the run's budget.
             self._shares[key] = budget
             jobs.append(key)
+
+    def _unfit(self, job: RolloutJob) -> FinishedRollout | None:
+        """Return the result of a job whose instance another trial has found unfit, which may have taken long."""
+        name = job.instance.id
+        others = (self.results.by_key.get((name, trial)) for trial in range(1, self._manifest.trials + 1))
+        other = next((one for one in others if one is not None and one.outcome == "unfit"), None)
+        if other is None:
+            return None
+        return FinishedRollout(Result(id=name, trial=job.trial, group=other.group, outcome="unfit", why=other.why), "")
 
     def _stop_reason(self) -> str:
         """Return why no further rollout may start, "" if one may."""
