@@ -207,6 +207,14 @@ async def test_instances_that_lack_something_are_skipped_until_the_run_is_resume
     assert [one.attempts for one in found.values()] == [2, 1]
 
 
+async def test_a_scorer_that_always_fails_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handiwork.evals.running.run.FAILURES", 2)
+    work = await planned(sums(tmp_path / "data", *(f"ungradable {n}" for n in range(4))), script(tmp_path / "script"))
+    with pytest.raises(RunStoppedError, match="the last 2 rollouts failed for no fault of the agent"):
+        await finished(tmp_path / "out", work, workers=1)
+    assert len(Results(tmp_path / "out").by_key) == 2
+
+
 async def test_a_cap_of_cost_stops_the_run_and_a_higher_one_goes_on(tmp_path: Path) -> None:
     model = script(tmp_path / "script", bash("cat sum.txt", cost=0.4), {**finish("4"), "cost": 0.4})
     work, out = await planned(sums(tmp_path / "data", *"abc"), model), tmp_path / "out"

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from pydantic import JsonValue
 
 from handiwork.evals.reporting.statistics import Interval, bootstrap, pass_at_k, wilson
-from handiwork.evals.running.results import INFRASTRUCTURE, Result
+from handiwork.evals.running.results import LOST, Result
 from handiwork.events.base import Model
 from handiwork.events.record import Usage
 
@@ -195,7 +195,7 @@ def ending(result: Result) -> str:
 
 
 def _is_failure(result: Result) -> bool:
-    return result.outcome in INFRASTRUCTURE or result.outcome == "grader"
+    return result.outcome in LOST
 
 
 def _pass_at(trials: Trials, maximum: int) -> dict[int, float]:

@@ -45,9 +45,11 @@ instance lacks something that the user can put right ("skipped"); or the rollout
 INFRASTRUCTURE: frozenset[Outcome] = frozenset({"model", "sandbox", "platform"})
 """The outcomes that are retried."""
 
-NOT_MEASURED: frozenset[Outcome] = frozenset({*INFRASTRUCTURE, "grader", "unfit", "skipped", "stopped"})
-"""The outcomes that do not measure the agent."""
+LOST: frozenset[Outcome] = frozenset({*INFRASTRUCTURE, "grader"})
+"""The outcomes of rollouts that a failure lost, of the infrastructure or the scorer."""
 
+NOT_MEASURED: frozenset[Outcome] = frozenset({*LOST, "unfit", "skipped", "stopped"})
+"""The outcomes that do not measure the agent."""
 
 RETRIED_ON_RESUME: frozenset[Outcome] = NOT_MEASURED - {"unfit"}
 """The outcomes whose rollouts are repeated when the run is resumed."""

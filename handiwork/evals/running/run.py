@@ -18,7 +18,7 @@ from handiwork.evals.running import underway
 from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
-from handiwork.evals.running.results import INFRASTRUCTURE, RETRIED_ON_RESUME, Result, Results
+from handiwork.evals.running.results import LOST, RETRIED_ON_RESUME, Result, Results
 from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, file_name, roll_out, rollouts_folder
 from handiwork.log.blobs import Blobs
 from handiwork.log.redaction.redactor import Redactor
@@ -190,7 +190,7 @@ class Run:
             self._bytes += (self._out / path).write_bytes(done.trajectory.encode())
             result = result.model_copy(update={"trajectory": str(path)})
         self.results.add(result)
-        self._failed = self._failed + 1 if result.outcome in INFRASTRUCTURE else 0
+        self._failed = self._failed + 1 if result.outcome in LOST else 0
         self._finished(result)
         # Last: a run that is interrupted here must not repeat the rollout.
         for blob in done.blobs.values():
