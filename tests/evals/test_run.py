@@ -218,12 +218,19 @@ async def test_a_scorer_that_always_fails_stops_the_run(tmp_path: Path, monkeypa
 async def test_a_cap_of_cost_stops_the_run_and_a_higher_one_goes_on(tmp_path: Path) -> None:
     model = script(tmp_path / "script", bash("cat sum.txt", cost=0.4), {**finish("4"), "cost": 0.4})
     work, out = await planned(sums(tmp_path / "data", *"abc"), model), tmp_path / "out"
-    with pytest.raises(RunStoppedError, match=r"has spent 1\.20 USD, its --max-cost; continue with.* --max-cost 1`"):
-        await finished(out, work, Caps(cost=1.0), workers=1)
+    with pytest.raises(RunStoppedError, match=r"1\.20 USD, its --max-cost: raise it; continue.* --max-disk 2`$"):
+        await finished(out, work, Caps(cost=1.0, disk=2_000_000_000), workers=1)
     outcomes = [json.loads(line)["outcome"] for line in (out / FILE).read_text().splitlines()]
     assert outcomes == ["submitted", "stopped"]
     found = by_id((await finished(out, work, Caps(cost=4.0), workers=1)).values())
     assert [found[one].outcome for one in "abc"] == ["submitted"] * 3
+
+
+async def test_a_cap_of_disk_space_stops_the_run_and_without_it_the_run_goes_on(tmp_path: Path) -> None:
+    work, out = await planned(sums(tmp_path / "data", *"ab"), script(tmp_path / "script")), tmp_path / "out"
+    with pytest.raises(RunStoppedError, match=r"0\.0 GB, the run's --max-disk: raise it; continue.* --max-cost 5`$"):
+        await finished(out, work, Caps(cost=5.0, disk=1), workers=1)
+    assert len(await finished(out, work, Caps(cost=5.0))) == 2
 
 
 async def test_a_cap_of_cost_binds_for_all_workers_together(tmp_path: Path) -> None:
@@ -264,7 +271,7 @@ async def test_a_rollout_whose_share_is_spent_is_done_again_while_the_run_has_mo
 async def test_a_rollout_that_stops_before_its_share_is_exceeded_is_not_measured(tmp_path: Path) -> None:
     dear = script(tmp_path / "script", bash("a", cost=0.4), bash("b", cost=0.4), {**finish("4"), "cost": 0.4})
     work, out = await planned(sums(tmp_path / "data", "a"), dear), tmp_path / "out"
-    with pytest.raises(RunStoppedError, match=r"has spent 0\.80 USD, and its --max-cost allows no more; continue"):
+    with pytest.raises(RunStoppedError, match=r"its --max-cost allows no more: raise it; continue.* \S+/out`$"):
         await finished(out, work, Caps(cost=1.0))
     (stopped,) = Results(out).by_key.values()
     assert (stopped.outcome, stopped.score, stopped.cost) == ("stopped", None, 0.8)

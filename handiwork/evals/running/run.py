@@ -9,7 +9,7 @@ from asyncio import TaskGroup
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from handiwork.errors import Exit, HandiworkError
@@ -47,11 +47,11 @@ class EngineError(HandiworkError):
 
 
 class RunStoppedError(Exception):
-    """The run stopped early, at a cap or because it ``failed``; the message says why and how to resume it."""
+    """The run stopped early, at a cap or because it ``failed``; the message says ``why`` and how to resume it."""
 
-    def __init__(self, text: str, *, failed: bool) -> None:
-        super().__init__(text)
-        self.failed = failed
+    def __init__(self, why: str, command: str = "", *, failed: bool) -> None:
+        super().__init__(f"{why}; continue with `{command}`" if command else why)
+        self.why, self.failed = why, failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,14 @@ class Caps:
         """The caps as options of a command, a space before each: no file keeps them for ``--resume``."""
         cost = "" if self.cost is None else f" --max-cost {self.cost:g}"
         return cost + ("" if self.disk is None else f" --max-disk {self.disk / 1e9:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Why no further rollout may start, and the ``caps`` to resume with, without one that stopped the run."""
+
+    why: str
+    caps: Caps
 
 
 @asynccontextmanager
@@ -99,7 +107,7 @@ class Run:
         self._budget = SharedBudget(caps.cost, self.results)
         self._shares: dict[tuple[str, int], float] = {}
         self._failed = 0
-        self._why = ""
+        self._stop: _Stop | None = None
 
     async def go(self, engine: Engine, workers: int) -> None:
         """Execute every rollout without a measured result, ``workers`` at a time.
@@ -119,10 +127,9 @@ class Run:
                             group.create_task(self._work(jobs, execute))
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
-        if self._why:
-            failed = self._failed >= FAILURES
-            command = f"handiwork eval run --resume {self._out}{self._caps.flags}"
-            raise RunStoppedError(f"{self._why}; continue with `{command}`", failed=failed)
+        if stop := self._stop:
+            command = f"handiwork eval run --resume {self._out}{stop.caps.flags}"
+            raise RunStoppedError(stop.why, command, failed=stop.caps == self._caps)
 
     @property
     def remaining(self) -> int:
@@ -137,16 +144,18 @@ class Run:
         return sorted(missing, key=known.__contains__)
 
     async def _work(self, jobs: deque[tuple[str, int]], execute: Execute) -> None:
-        while jobs and not self._why:
+        without_cost = replace(self._caps, cost=None)
+        while jobs and not self._stop:
             if not await self._budget.ready() or not jobs:
                 continue
-            self._why = self._why or self._stop_reason()
-            if self._why:
+            self._stop = self._stop or self._stop_now()
+            if self._stop:
                 return
             one, trial = key = jobs.popleft()
             with self._budget.reserved() as budget:
                 if budget is not None and budget <= self._shares.get(key, 0.0):
-                    self._why = f"the run has spent {self.results.spent:.2f} USD, and its --max-cost allows no more"
+                    why = f"the run has spent {self.results.spent:.2f} USD, and its --max-cost allows no more: raise it"
+                    self._stop = _Stop(why, without_cost)
                     return
                 job = RolloutJob(self._instances[one], trial, budget)
                 with underway.noted(self._out, job):
@@ -155,7 +164,8 @@ class Run:
             if budget is None:
                 continue
             if done.result.unpriced:
-                self._why = "the cost of some calls is not known, so --max-cost cannot be kept: leave it out"
+                why = "the cost of some calls is not known, so --max-cost cannot be kept: leave it out"
+                self._stop = _Stop(why, without_cost)
             if done.result.outcome != "stopped":
                 continue
             # Its share was too small, but perhaps not the rest of the run's budget.
@@ -171,17 +181,21 @@ class Run:
             return None
         return FinishedRollout(Result(id=name, trial=job.trial, group=other.group, outcome="unfit", why=other.why), "")
 
-    def _stop_reason(self) -> str:
-        """Return why no further rollout may start, "" if one may."""
+    def _stop_now(self) -> _Stop | None:
+        """Return why no further rollout may start, None if one may."""
+        caps = self._caps
         if self._budget.exhausted:
-            return f"the run has spent {self.results.spent:.2f} USD, its --max-cost"
-        if self._caps.disk is not None and self._bytes >= self._caps.disk:
-            return f"the trajectories take {self._bytes / 1e9:.1f} GB, the run's --max-disk"
+            why = f"the run has spent {self.results.spent:.2f} USD, its --max-cost: raise it"
+            return _Stop(why, replace(caps, cost=None))
+        if caps.disk is not None and self._bytes >= caps.disk:
+            why = f"the trajectories take {self._bytes / 1e9:.1f} GB, the run's --max-disk: raise it"
+            return _Stop(why, replace(caps, disk=None))
         if (free := shutil.disk_usage(self._out).free) < LEAST_FREE:
-            return f"the disk of {self._out} has only {free / 1e9:.1f} GB left"
+            return _Stop(f"the disk of {self._out} has only {free / 1e9:.1f} GB left", caps)
         if self._failed >= FAILURES:
-            return f"the last {FAILURES} rollouts failed for no fault of the agent, see {self.results.file}"
-        return ""
+            why = f"the last {FAILURES} rollouts failed for no fault of the agent, see {self.results.file}"
+            return _Stop(why, caps)
+        return None
 
     async def _record(self, done: FinishedRollout) -> None:
         result = done.result

@@ -183,9 +183,10 @@ def short_name(agent: str) -> str:
     return file_name(name)
 
 
-def execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> Exit:
-    """Run the remaining rollouts of a run in its folder."""
+def execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution, *, in_matrix: bool = False) -> Exit:
+    """Run the remaining rollouts of a run in its folder; in a matrix the caller says how to resume."""
     console = Console(stderr=True)
+    command = "" if in_matrix else f"`handiwork eval run --resume {out}{caps.flags}`"
     with _Bar(console, out, run_plan) as bar:
         eval_run = Run(out, run_plan.manifest, run_plan.benchmark, run_plan.instances, caps, bar.finished)
         bar.begin(eval_run)
@@ -193,16 +194,16 @@ def execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> E
             asyncio.run(eval_run.go(execution.engine, execution.workers))
         except RunStoppedError as stopped:
             bar.stop()
-            say(str(stopped))
+            say(stopped.why if in_matrix else str(stopped))
             return Exit.INFRASTRUCTURE if stopped.failed else Exit.LIMIT
         except KeyboardInterrupt:
             bar.stop()
-            say(f"stopped; resume with `handiwork eval run --resume {out}{caps.flags}`")
+            say(f"stopped; resume with {command}" if command else "stopped")
             return Exit.INTERRUPTED
-    return _exit_code(out, eval_run, caps)
+    return _exit_code(eval_run, command)
 
 
-def _exit_code(out: Path, run: Run, caps: Caps) -> Exit:
+def _exit_code(run: Run, command: str) -> Exit:
     """Return FINISHED if every rollout was measured or unfit and at least one measured; otherwise report the loss."""
     measured = sum(one.score is not None for one in run.results.by_key.values())
     losses = [
@@ -212,7 +213,7 @@ def _exit_code(out: Path, run: Run, caps: Caps) -> Exit:
     if not any(losses):
         return Exit.FINISHED
     text = f"handiwork: {'; '.join(filter(None, losses))}: see {run.results.file}"
-    retry = f"; retry them with `handiwork eval run --resume {out}{caps.flags}`" if run.remaining else ""
+    retry = f"; retry them with {command}" if run.remaining and command else ""
     Console(stderr=True).print(Text(plain(text + retry), "red"), soft_wrap=True)
     return Exit.INFRASTRUCTURE
 

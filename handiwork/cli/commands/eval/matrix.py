@@ -82,7 +82,7 @@ def _execute(out: Path, matrix: Matrix, cost: float | None, workers: int, as_jso
             continue
         others = sum(Results(out / one.folder).spent for one in matrix.cells if one != cell)
         caps = Caps(cost=None if cost is None else max(cost - others, 0.0))
-        cell_code = commands.execute(folder, run_plan, caps, execution)
+        cell_code = commands.execute(folder, run_plan, caps, execution, in_matrix=True)
         if Results(folder).by_key:
             reports.write(folder, *commands.summary_of(folder))
             _write(out, matrix)  # a matrix takes hours, and may be killed before its end
@@ -92,7 +92,8 @@ def _execute(out: Path, matrix: Matrix, cost: float | None, workers: int, as_jso
             break
     _report(out, matrix, as_json)
     if code is not Exit.FINISHED:
-        command = f"handiwork eval matrix --resume {out}{Caps(cost=cost).flags}"
+        kept = Caps(cost=None if code is Exit.LIMIT else cost)
+        command = f"handiwork eval matrix --resume {out}{kept.flags}"
         say(f"the matrix is not complete; continue with `{command}`")
     return code
 
