@@ -131,6 +131,14 @@ def test_several_trials_are_compared_with_as_many_calls_of_the_other_run() -> No
     assert compare(checked("a", (0, None), (1, None)), agent).chosen is None
 
 
+def test_the_calls_of_a_lost_trial_do_not_count() -> None:
+    trials = checked("a", (0, False), (1, True))
+    agent = [*checked("a", (1, True), calls=2), Result(id="a", trial=2, outcome="model", calls=0)]
+    found = compare(trials, agent).chosen
+    assert found is not None
+    assert found.before == 1
+
+
 def test_what_only_one_run_measured_is_named_and_not_compared() -> None:
     found = compare(run({"a": 1, "b": 0, "c": None}), run({"a": 1, "b": None, "c": 1, "d": 1}))
     assert (found.difference.n, found.before, found.after) == (1, 1, 1)

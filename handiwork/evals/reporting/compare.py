@@ -119,10 +119,11 @@ def _has_choice(results: Iterable[Result]) -> bool:
 
 
 def _calls(results: Sequence[Result]) -> dict[str, int]:
-    """Return the mean number of model calls of each instance's trials, rounded."""
+    """Return the mean number of model calls of each instance's measured trials, rounded."""
     calls: dict[str, list[float]] = {}
     for result in results:
-        calls.setdefault(result.id, []).append(result.calls)
+        if result.score is not None:
+            calls.setdefault(result.id, []).append(result.calls)
     return {one: round(mean(numbers)) for one, numbers in calls.items()}
 
 
