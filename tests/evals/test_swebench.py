@@ -306,6 +306,20 @@ async def test_a_later_copy_of_the_repository_in_the_sandbox_makes_an_instance_u
             await SWEBENCH.set_up(instance, sandbox)
 
 
+@pytest.mark.parametrize(("is_system", "advice"), [(True, "of the system's packages.*uninstall it"), (False, "PATH=")])
+async def test_a_later_copy_among_the_systems_packages_is_to_be_uninstalled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_system: bool, advice: str
+) -> None:
+    (tmp_path / "copy/dist-packages/name-3.0.0.dist-info").mkdir(parents=True)
+    if is_system:
+        monkeypatch.setattr(benchmark, "SYSTEM", (tmp_path / "copy",))
+    async with new_sandbox("bubblewrap", read_only=[tmp_path / "copy"]) as (sandbox, workspace):
+        write_tree(workspace, {"x:.venv/bin/python": b"#!/bin/sh\n"})
+        await sandbox.start()
+        with pytest.raises(UnfitError, match=rf"name-3\.0\.0\.dist-info\. .*{advice}"):
+            await SWEBENCH.set_up(Instance("owner__name-1", ROW), sandbox)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("plain_path")
 async def test_a_search_for_later_copies_that_is_cut_short_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:

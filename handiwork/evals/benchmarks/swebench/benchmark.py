@@ -35,6 +35,7 @@ from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.toolchains import SYSTEM
 
 KIT = "kit.json"
 FIELDS = ("instance_id", "repo", "base_commit", "version", "problem_statement")
@@ -117,10 +118,10 @@ class SWEBench(Benchmark):
         if copies.status == "timeout":
             raise SandboxError(f"the packages of the sandbox cannot be listed in {SEARCH_SECONDS:g} s")
         if copy := copies.content.strip():
-            raise UnfitError(
-                f"the sandbox shows another version of the repository, perhaps repaired: {copy}. It is on the PATH of "
-                "this machine: run with PATH=/usr/bin:/bin, or in a shell without that Python"
-            )
+            advice = "It is on the PATH of this machine: run with PATH=/usr/bin:/bin, or in a shell without that Python"
+            if any(map(Path(copy).is_relative_to, SYSTEM)):
+                advice = "It is one of the system's packages, which every sandbox shows: uninstall it"
+            raise UnfitError(f"the sandbox shows another version of the repository, perhaps repaired: {copy}. {advice}")
         await self._rehearse(instance)
 
     async def _rehearse(self, instance: Instance) -> None:
