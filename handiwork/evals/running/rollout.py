@@ -55,6 +55,9 @@ LARGEST_BLOB = 10_000_000
 MALFORMED = 3
 """The number of malformed replies at the end that makes the format the cause of the failure."""
 
+FAILED: Mapping[str | None, Outcome] = {"agent": "agent error", "model": "model", "sandbox": "sandbox"}
+"""The outcomes of sessions that failed, by the reason; "platform" for any other."""
+
 T = TypeVar("T")
 
 
@@ -281,7 +284,7 @@ def outcome_of(state: State, events: Sequence[Event]) -> tuple[Outcome, str]:
         case "paused":
             return _paused_outcome(state), why
         case _:
-            return _failed_outcome(state), why
+            return FAILED.get(state.change.reason if state.change else None, "platform"), why
 
 
 def _paused_outcome(state: State) -> Outcome:
@@ -296,18 +299,6 @@ def _paused_outcome(state: State) -> Outcome:
     if state.limits.time is not None and state.time >= state.limits.time:
         return "timeout"
     return "limit" if reason in ("limit", "context") else "platform"
-
-
-def _failed_outcome(state: State) -> Outcome:
-    match state.change.reason if state.change else None:
-        case "agent":
-            return "agent error"
-        case "model":
-            return "model"
-        case "sandbox":
-            return "sandbox"
-        case _:
-            return "platform"
 
 
 def _config(
