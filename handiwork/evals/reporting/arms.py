@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
-from handiwork.evals.reporting.summary import ArmShare, estimate, mean, natural, scores_of
+from handiwork.evals.reporting.summary import ArmShare, estimate, natural, scores_of
 from handiwork.evals.running import manifest
 from handiwork.evals.running.arms import ARMS, ORACLE
 from handiwork.evals.running.manifest import Manifest
@@ -71,5 +72,5 @@ def _share(arm: Manifest, folder: Path, results: Sequence[Result], run: Manifest
 
 
 def _wrong(scores: Mapping[str, Sequence[float]], right: float) -> dict[str, float]:
-    means = {one: mean(trials) for one, trials in scores.items()}
+    means = {one: fmean(trials) for one, trials in scores.items()}
     return {one: means[one] for one in sorted(means, key=natural) if means[one] != right}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
 from handiwork.errors import HandiworkError
 from handiwork.evals.reporting.statistics import mcnemar_exact
-from handiwork.evals.reporting.summary import Estimate, binary, bootstrap_estimate, mean, natural, scores_of
+from handiwork.evals.reporting.summary import Estimate, binary, bootstrap_estimate, natural, scores_of
 from handiwork.evals.running.results import Result
 from handiwork.events.base import Model
 
@@ -124,19 +125,19 @@ def _calls(results: Sequence[Result]) -> dict[str, int]:
     for result in results:
         if result.score is not None:
             calls.setdefault(result.id, []).append(result.calls)
-    return {one: round(mean(numbers)) for one, numbers in calls.items()}
+    return {one: round(fmean(numbers)) for one, numbers in calls.items()}
 
 
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[Flip]:
-    first = {one: mean(scores) for one, scores in scores_of(before).items()}
-    second = {one: mean(scores) for one, scores in scores_of(after).items()}
+    first = {one: fmean(scores) for one, scores in scores_of(before).items()}
+    second = {one: fmean(scores) for one, scores in scores_of(after).items()}
     return [Flip(id=one, before=first[one], after=second[one]) for one in first if one in second]
 
 
 def _change(pairs: Sequence[Flip]) -> ScoreChange:
     return ScoreChange(
-        before=mean([pair.before for pair in pairs]),
-        after=mean([pair.after for pair in pairs]),
+        before=fmean([pair.before for pair in pairs]),
+        after=fmean([pair.after for pair in pairs]),
         difference=bootstrap_estimate([pair.after - pair.before for pair in pairs]),
     )
 

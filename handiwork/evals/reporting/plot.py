@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any, NamedTuple
 
-from handiwork.evals.reporting.summary import Estimate, Summary, estimate, mean, scores_of
+from handiwork.evals.reporting.summary import Estimate, Summary, estimate, scores_of
 from handiwork.evals.running.results import Result
 from handiwork.evals.templates import render
 
@@ -65,7 +66,7 @@ def quarters(results: Sequence[Result]) -> list[Point]:
     trials, costs_by_id = scores_of(scored), dict[str, list[float]]()
     for result in scored:
         costs_by_id.setdefault(result.id, []).append(result.cost)
-    costs = {one: mean(values) for one, values in costs_by_id.items()}
+    costs = {one: fmean(values) for one, values in costs_by_id.items()}
     if len(set(costs.values())) < 2 * len(QUARTERS) or any(result.unpriced for result in scored):
         return []
     order = sorted(costs, key=lambda one: (costs[one], one))
@@ -74,7 +75,7 @@ def quarters(results: Sequence[Result]) -> list[Point]:
         part = order[number * len(order) // len(QUARTERS) : (number + 1) * len(order) // len(QUARTERS)]
         score = estimate({one: trials[one] for one in part})
         if score is not None:
-            points.append(Point(label, mean([costs[one] for one in part]), score))
+            points.append(Point(label, fmean([costs[one] for one in part]), score))
     return points
 
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
+from statistics import fmean
 from typing import Any, Literal, cast
 
 from pydantic import JsonValue
@@ -166,25 +167,21 @@ def natural(name: str) -> list[str | int]:
     return [int(part) if number % 2 else part for number, part in enumerate(re.split("([0-9]{1,18})", name))]
 
 
-def mean(values: Sequence[float]) -> float:
-    """Return the mean of at least one value; it does not depend on their order."""
-    return fsum(values) / len(values)
-
-
 def estimate(trials: Trials) -> Estimate | None:
     """Return the mean score over instances with its interval, None if there are none."""
     if not trials:
         return None
-    means = [mean(scores) for scores in trials.values()]
+    means = [fmean(scores) for scores in trials.values()]
     if binary(trials) and all(len(scores) == 1 for scores in trials.values()):
-        return Estimate(mean=mean(means), n=len(means), interval=wilson(round(sum(means)), len(means)), method="Wilson")
+        interval = wilson(round(sum(means)), len(means))
+        return Estimate(mean=fmean(means), n=len(means), interval=interval, method="Wilson")
     return bootstrap_estimate(means)
 
 
 def bootstrap_estimate(values: Sequence[float]) -> Estimate:
     """Return the mean of at least one value with its bootstrap interval."""
     interval = bootstrap(values) if len(set(values)) > 1 else None
-    return Estimate(mean=mean(values), n=len(values), interval=interval, method="bootstrap")
+    return Estimate(mean=fmean(values), n=len(values), interval=interval, method="bootstrap")
 
 
 def ending(result: Result) -> str:
@@ -205,7 +202,7 @@ def _pass_at(trials: Trials, maximum: int) -> dict[int, float]:
     for k in range(1, maximum + 1):
         eligible = [scores for scores in trials.values() if len(scores) >= k]
         if eligible:
-            estimates[k] = mean([pass_at_k(len(scores), round(sum(scores)), k) for scores in eligible])
+            estimates[k] = fmean([pass_at_k(len(scores), round(sum(scores)), k) for scores in eligible])
     return estimates
 
 
@@ -220,7 +217,7 @@ def _endings(results: Sequence[Result]) -> dict[str, Ending]:
     endings: dict[str, Ending] = {}
     for name, count in _frequencies(ending(result) for result in results).items():
         scores = [r.score for r in results if ending(r) == name and r.score is not None]
-        endings[name] = Ending(rollouts=count, score=mean(scores) if scores else None)
+        endings[name] = Ending(rollouts=count, score=fmean(scores) if scores else None)
     return endings
 
 
@@ -230,4 +227,4 @@ def _frequencies(words: Iterable[str]) -> dict[str, int]:
 
 def _amount(values: Iterable[float]) -> Amount:
     numbers = list(values)
-    return Amount(total=fsum(numbers), mean=mean(numbers) if numbers else 0.0)
+    return Amount(total=fsum(numbers), mean=fmean(numbers) if numbers else 0.0)
