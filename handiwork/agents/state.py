@@ -179,7 +179,7 @@ class State(Generic[Data]):
 
     @property
     def last_timestamp(self) -> datetime | None:
-        """The time of the last applied event."""
+        """The newest time of the applied events."""
         return self.totals.last_timestamp
 
     def inputs_as(self, model: type[M]) -> M:

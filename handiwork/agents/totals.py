@@ -169,8 +169,11 @@ class Totals:
         if running and not said and self.last_timestamp is not None and not isinstance(event, SessionStarted):
             self.time += max(0.0, (event.timestamp - self.last_timestamp).total_seconds())
         self.last_id = event.id
-        if not said or self.last_timestamp is None:
+        if self.last_timestamp is None:
             self.last_timestamp = event.timestamp
+        elif not said:
+            # Subtasks that run together append events out of the order of their times.
+            self.last_timestamp = max(self.last_timestamp, event.timestamp)
         self._follow_job(event)
         self.hooks.apply(event)
         self._follow_traffic(event)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.state import State
-from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction
-from handiwork.events.record import Usage
+from handiwork.events.action import (
+    AgentDelegateAction,
+    AgentFinishAction,
+    AgentThinkAction,
+    ChangeAgentStateAction,
+    CmdRunAction,
+)
+from handiwork.events.base import Event, utc_now
+from handiwork.events.record import CompletionEvent, SessionStarted, Usage
 from handiwork.llm.types import Completion
 from tests.session.bench import Bench, bash, finish
 
@@ -45,6 +53,22 @@ async def test_the_time_limit_stops_what_runs(bench: Bench, slow: Any) -> None:
     state = await (await bench.session([slow, finish()], time=1.5)).run("go")
     assert (state.agent_state, state.change.reason) == ("paused", "limit")
     assert 1.5 <= state.time < 20
+
+
+def test_subtasks_that_run_together_do_not_count_their_time_twice() -> None:
+    """A thought of one was appended after the other's later reply: 100 s counted as 120 (Agentless's questions)."""
+    state, began = State(), utc_now()
+    appended: list[tuple[int, Event]] = [
+        (0, SessionStarted(agent="AgentlessAgent", model="m", sandbox="none")),
+        (0, ChangeAgentStateAction(agent_state="running", source="user")),
+        (20, CompletionEvent(model="m", response={})),
+        (50, CompletionEvent(model="m", response={})),
+        (21, AgentThinkAction(thought="One is asked for.")),
+        (51, AgentThinkAction(thought="So is the other.")),
+    ]
+    for number, (seconds, event) in enumerate(appended, 1):
+        state.apply(event.with_fields(id=number, timestamp=began + timedelta(seconds=seconds)))
+    assert state.time == 51
 
 
 async def test_a_raised_limit_goes_on_where_it_stopped(bench: Bench) -> None:
