@@ -70,7 +70,7 @@ async def test_a_matrix_has_every_agent_on_the_same_instances_in_one_report(tmp_
     for name, score in {"Adder": 1, "Guesser": 0, "oracle": 1, "empty": 0}.items():
         interval = ("0.0 to 79.3", "20.7 to 100.0")[score]
         assert f"| {name} | {100 * score}.0 % ({interval}) | 1 of 2 | 1 |" in text
-    assert "| Guesser − Adder | 1 | 100.0 % | 0.0 % | -100.0 points |" in text
+    assert "| Adder → Guesser | 1 | 100.0 % | 0.0 % | -100.0 points |" in text
     assert "adding-test: Guesser has no score on 1 of 2 instances." in text
     html = page.read_text()
     for first, (name, score) in ((0, ("Adder", 1)), (2, ("Guesser", 0))):

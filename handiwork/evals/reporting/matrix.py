@@ -155,7 +155,7 @@ def _tables(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[T
         yield Table(f"{benchmark}, a rollout", header, [_row(one) for one in of_group])
         pairs = [pair for pair in summary.pairs if pair.benchmark == benchmark]
         if pairs:
-            changes = ("second less first", "instances", "first", "second", "difference", "95 % interval", "p")
+            changes = ("first → second", "instances", "first", "second", "difference", "95 % interval", "p")
             yield Table(f"{benchmark}, pairs", changes, [_pair_row(pair, group[0].summary) for pair in pairs])
         if flaky := tables.flaky_rows(group[-1].summary):
             yield Table(f"{benchmark}, flaky instances", ("instance", "its reference solution scored 1 in"), flaky)
@@ -184,7 +184,7 @@ def _row(one: MeasuredCell) -> tuple[str, ...]:
 def _pair_row(pair: PairedDifference, summary: Summary) -> tuple[str, ...]:
     change = pair.difference
     return (
-        f"{pair.second} − {pair.first}",
+        f"{pair.first} → {pair.second}",
         str(change.n),
         tables.value(pair.before, summary),
         tables.value(pair.after, summary),
