@@ -21,7 +21,7 @@ from handiwork.evals.running import manifest, matrix
 from handiwork.evals.running.arms import ARMS
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.matrix import Matrix, MatrixCell
-from handiwork.evals.running.results import Result, Results
+from handiwork.evals.running.results import Outcome, Result, Results
 from handiwork.evals.running.run import Caps, Run, local
 from tests.cli.program import finish
 from tests.evals.runs import ADDING, no_status, script, sums
@@ -142,6 +142,18 @@ async def test_an_agent_does_not_run_on_fewer_instances_than_the_others(
     monkeypatch.setattr(registry, "find", lambda _: benchmark())
     with pytest.raises(DataError, match="1 instances of the matrix, such as b, cannot run here any more: node is not"):
         await matrix.planned(out, of, other, no_status)
+
+
+def test_rollouts_that_a_limit_cut_off_are_counted_as_their_tokens_are_too_low(tmp_path: Path) -> None:
+    outcomes: list[Outcome] = ["timeout", "timeout", "limit", "submitted"]
+    results = [Result(id=str(number), outcome=one, score=0.0) for number, one in enumerate(outcomes)]
+    run = {"instances": 4, "trials": 1, "metric": "accuracy", "agent": "x", "benchmark": "y"}
+    cells = [MeasuredCell(cell(tmp_path, "CodeActAgent"), summarise(run, results, {}), results)]
+    reports.write(tmp_path, cells, reports.summarise(cells))
+    text = (tmp_path / "matrix-report.md").read_text()
+    assert "| measured | lost | cut off |" in text
+    assert "| CodeActAgent | 0.0 % (0.0 to 49.0) | 4 of 4 | 0 | 3 |" in text
+    assert "adding-test: CodeActAgent: The time limit cut off 2 of 4 rollouts: tokens and cost leave out" in text
 
 
 def summary_of(score: float, tokens: int, cost: float = 0.0, unpriced: int = 0) -> Summary:

@@ -14,10 +14,13 @@ from handiwork.evals.reporting.statistics import RESAMPLES
 from handiwork.evals.reporting.summary import Summary, natural
 from handiwork.evals.reporting.tables import Table
 from handiwork.evals.running.matrix import MatrixCell
-from handiwork.evals.running.results import Result
+from handiwork.evals.running.results import Outcome, Result
 from handiwork.events.base import Model
 
 NAME = "matrix-report"
+
+LIMITS: tuple[Outcome, ...] = ("timeout", "limit")
+"""The outcomes of rollouts that a limit cut off."""
 
 
 class MeasuredCell(NamedTuple):
@@ -137,7 +140,8 @@ def _notes(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[st
                 yield f"{benchmark}: {one.cell.agent} has no score on {missing} of {one.summary.wanted} instances."
             if one.summary.run.get("code") != first.summary.run.get("code"):
                 yield f"{benchmark}: {one.cell.agent} ran with another version of Handiwork than {first.cell.agent}."
-            yield from (f"{benchmark}: {one.cell.agent}: {note}" for note in tables.change_notes(one.summary))
+            own = *tables.timeout_notes(one.summary), *tables.change_notes(one.summary)
+            yield from (f"{benchmark}: {one.cell.agent}: {note}" for note in own)
 
 
 def _tables(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[Table]:
@@ -149,7 +153,7 @@ def _tables(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[T
             for name in names
         ]
         yield Table("All scores", ("agent", *(benchmark for benchmark, _ in groups)), rows)
-    header = ("agent", "score (interval)", "measured", "lost", "USD", "tokens", "seconds", "steps")
+    header = ("agent", "score (interval)", "measured", "lost", "cut off", "USD", "tokens", "seconds", "steps")
     for benchmark, group in groups:
         of_group = sorted(group, key=lambda one: one.cell.is_arm)
         yield Table(f"{benchmark}, a rollout", header, [_row(one) for one in of_group])
@@ -176,6 +180,7 @@ def _row(one: MeasuredCell) -> tuple[str, ...]:
         _score(one),
         f"{summary.measured} of {summary.wanted}",
         str(sum(summary.failures.values())),
+        str(sum(summary.endings[name].rollouts for name in LIMITS if name in summary.endings)),
         *tables.cost_cells(summary),
         f"{summary.steps.mean:,.1f}",
     )
