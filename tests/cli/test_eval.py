@@ -125,6 +125,7 @@ def test_a_run_that_loses_rollouts_or_measures_nothing_does_not_exit_0(program: 
     assert (resumed.returncode, "1 of its rollouts failed" in resumed.stderr) == (4, True)
     again = program("eval", "reproduce", "lost", "--out", "again")
     assert (again.returncode, "1 of its rollouts failed" in again.stderr) == (4, True)
+    assert "on 1 instances that both runs measured" in again.stdout
     nothing = program(*run, "--out", "nothing", "--ids", "ungradable")
     assert (nothing.returncode, "the run measured nothing" in nothing.stderr) == (4, True)
 

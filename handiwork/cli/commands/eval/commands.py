@@ -304,9 +304,12 @@ def reproduce(folder: Path, data_folder: Path | None, out: Path | None, executio
     new = _new_folder(run_plan, out)
     manifest.write(new, run_plan.manifest)
     code = execute(new, run_plan, Caps(), execution)
-    if Results(new).by_key:
+    repeated = Results(new).by_key.values()
+    if repeated:
         reports.write(new, *summary_of(new))
-    return compare(folder, new, as_json) if code is Exit.FINISHED else code
+    if any(one.score is not None for one in repeated):
+        compare(folder, new, as_json)
+    return code
 
 
 def summary_of(out: Path) -> tuple[Summary, list[Result]]:
