@@ -65,6 +65,14 @@ async def test_it_runs_before_the_end_also_after_older_outputs_were_left_out() -
     assert [action.command for action in actions if isinstance(action, CmdRunAction)] == ["make test"]
 
 
+async def test_one_in_a_part_of_the_project_leaves_the_shell_where_it_is() -> None:
+    state = project("test:\n\ttrue", "See that `cd web && make test` passes.")
+    actions = await CodeActAgent(ScriptedLLM([WRITE, END], capabilities=TEXT)).step(state)
+    assert isinstance(actions, list)
+    (command,) = [action.command for action in actions if isinstance(action, CmdRunAction)]
+    assert command == f"(cd {state.workspace} && cd web && make test\n)"
+
+
 @pytest.mark.parametrize(("exit_code", "ends"), [(0, True), (None, False)])
 async def test_the_task_does_not_end_by_a_check_that_still_runs(exit_code: int | None, ends: bool) -> None:
     state = project("test:\n\ttrue")

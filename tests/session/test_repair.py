@@ -170,6 +170,15 @@ async def test_a_function_that_a_javascript_module_lacks_comes_with_the_whole_fi
     assert workshop.changed() == {"area.js": f"{whole}\n"}
 
 
+async def test_a_check_in_a_part_of_the_project_leaves_the_shell_where_it_is(workshop: Workshop) -> None:
+    workshop.write({f"shapes/{path}": text for path, text in AREA.items()})
+    check = f"cd shapes && {PYTHON}"
+    state = await workshop.repair(f"`{check}` fails.", code("def area(a, b):\n    return a * b"))
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"shapes/area.py": multiplied(AREA["area.py"])}
+    assert f"`{check}` succeeds now" in str(state.outputs["message"])
+
+
 async def test_the_projects_own_runner_is_the_check(workshop: Workshop) -> None:
     workshop.write({**AREA, "Makefile": f"build:\n\ttrue\n\ntest: build\n\t@{PYTHON}\n"})
     state = await workshop.repair("Something is wrong.", code("def area(a, b):\n    return a * b"))

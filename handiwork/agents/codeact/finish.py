@@ -24,7 +24,7 @@ from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ENDS, is_small, read
 from handiwork.agents.protocols.transcript import calls_of, content_of
 from handiwork.agents.rendering import shorten
-from handiwork.agents.repair.check import is_missing
+from handiwork.agents.repair.check import is_missing, moves
 from handiwork.agents.repair.files import in_workspace
 from handiwork.agents.state import State
 from handiwork.events.action import (
@@ -185,7 +185,7 @@ async def challenge(
                     return actions
                 return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
         elif await _may_check(llm, state, check, kind, certain=edited):
-            command = runs[0] if _directory(state) == state.workspace else runs[1]
+            command = runs[moves(check) or _directory(state) != state.workspace]
             return [*before, CmdRunAction(command=command, completion=end.completion, tool_call_id=end.tool_call_id)]
     elif small and changed and not before and isinstance(end, AgentFinishAction) and (names := new_files(state)):
         look = _look_for(names)

@@ -82,7 +82,7 @@ class RepairAgent(Agent):
         if check is None:
             return _reject(NO_CHECK)
         current = now.current
-        command = in_workspace(state.workspace, check) if now.prefix else check
+        command = in_workspace(state.workspace, check) if now.prefix or checks.moves(check) else check
         if current is None or now.first is None:
             return CmdRunAction(command=command)
         if now.trial is not None:

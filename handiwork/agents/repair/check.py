@@ -49,7 +49,9 @@ PYTHON_TESTS = 3
 """Maximum number of Python's tests whose text decides by which program all of them run."""
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
-_ASSIGNMENTS = re.compile(r"^(?:[A-Za-z_]\w*=\S* +)+")
+_MOVE = re.compile(r"cd +([^\s;&|]+) *&& *")
+_BEFORE = re.compile(rf"^(?:{_MOVE.pattern}|[A-Za-z_]\w*=\S* +)+")
+"""Stands before a program: a change of directory, as into a part of a larger project, and variables."""
 _INSTALLATION = re.compile(r"(?!make )\S+ (?:(?:-m )?pip3? )?(?:install|add|require|i|ci)(?:\s|$)(?!.*(?:&&|;))")
 """A command that only installs: its arguments may be test programs."""
 _CHECKS = re.compile(
@@ -139,8 +141,13 @@ def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
 
 def programs(check: str) -> list[str]:
     """Return the program of the check, and the module that Python runs for it."""
-    words = _ASSIGNMENTS.sub("", check).split()
+    words = _BEFORE.sub("", check).split()
     return words[:1] + words[2:3] if words[1:2] == ["-m"] else words[:1]
+
+
+def moves(check: str) -> bool:
+    """True if the check changes the directory, in which it would leave a shell that other commands share."""
+    return check.startswith("cd ")
 
 
 def is_missing(check: str, output: str) -> bool:
@@ -180,6 +187,8 @@ def is_protected(path: str, check: str, listed: Sequence[str], files: Mapping[st
 def _words(check: str) -> set[str]:
     """Return the paths that the command may name, also those of modules in Python's notation."""
     words = {word.removeprefix("./") for word in re.split(r"[\s;&|()<>'\"=]+", check)}
+    if move := _MOVE.match(check):
+        words |= {posixpath.normpath(posixpath.join(move[1], word)) for word in words}
     return words | {word.replace(".", "/") + ".py" for word in words}
 
 
@@ -204,7 +213,7 @@ def _shell_tests(listed: Sequence[str]) -> list[str]:
 
 
 def _is_check(command: str) -> bool:
-    command = _ASSIGNMENTS.sub("", command)
+    command = _BEFORE.sub("", command)
     words = command.split()
     program = words[0] if words else ""
     name = PurePosixPath(program).name

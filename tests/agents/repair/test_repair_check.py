@@ -23,6 +23,8 @@ from handiwork.events.observation import CmdOutputObservation
         ("`sh check.sh` fails", "sh check.sh"),
         ("`./run_tests.sh` fails", "./run_tests.sh"),
         ("`npm run test:unit` fails", "npm run test:unit"),
+        ("`cd web && npm test` fails", "cd web && npm test"),
+        ("`cd web && rm -rf build` fails", None),
         ("`npm run deploy` fails, and `git push`, and `rm -rf build`, and `make clean`", None),
         ("`area` is wrong: it has `return a + b`", None),
         ("make test fails", None),
