@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
@@ -168,14 +169,27 @@ def _neighbourhood(path: str) -> tuple[str, str]:
 
 
 def _traced(listed: Sequence[str], output: str) -> list[str]:
-    """Return the files that an output names with a line number, tests first, then by their last mention."""
+    """Return the files that an output names with a line number, tests first, then by their last mention.
+
+    The end of a path counts if no other has it: Go and Java print a file's name alone, and the tests of a part of a
+    project the path from there.
+    """
+    times = Counter(end for path in listed for end in _ends(path))
     last: dict[str, int] = {}
     for path in listed:
-        if path not in output:
-            continue
-        for mention in re.finditer(rf"(?<![\w-]){re.escape(path)}(?:[:(]|\", line )\d", output):
-            last[path] = mention.start()
+        for end in _ends(path):
+            if end not in output or (end != path and times[end] > 1):
+                continue
+            before = r"(?<![\w-])" if end == path else r"(?<![\w/.-])(?:\./)?"
+            for mention in re.finditer(rf"{before}{re.escape(end)}(?:[:(]|\", line )\d", output):
+                last[path] = max(last.get(path, 0), mention.start())
     return sorted(last, key=lambda path: (not is_test(path), last[path]))
+
+
+def _ends(path: str) -> list[str]:
+    """Return the path, and what remains of it without its first folders."""
+    parts = path.split("/")
+    return ["/".join(parts[number:]) for number in range(len(parts))]
 
 
 def _imports(lines: str, path: str, importer: str) -> bool:

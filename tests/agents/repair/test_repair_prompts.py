@@ -329,6 +329,22 @@ async def test_the_model_chooses_the_files_to_read_in_a_large_project() -> None:
     assert action.path == "lib/part7.py"
 
 
+@pytest.mark.parametrize(
+    ("suffix", "output"),
+    [
+        ("_test.go", "--- FAIL: TestSum (0.00s)\n    part7_test.go:9: Sum() = 1\nFAIL\tshop/part7\t0.002s\n"),
+        ("Test.java", "java.lang.AssertionError\n\tat shop.part7.part7Test.sum(part7Test.java:12)\n"),
+        (".test.js", "    at Object.<anonymous> (./part7/part7.test.js:3:5)\n"),
+    ],
+)
+async def test_a_test_that_the_output_names_by_the_end_of_its_path_is_read_first(suffix: str, output: str) -> None:
+    paths = [f"shop/part{n}/part{n}{suffix}" for n in range(20)]
+    state = state_of(task("`make test` fails."), *ran(LIST, "\n".join(paths) + "\n", 0), *ran("make test", output, 1))
+    (action,), _ = await step(state)  # pyright: ignore[reportGeneralTypeIssues]
+    assert isinstance(action, FileReadAction)
+    assert action.path == paths[7]
+
+
 async def test_of_a_long_test_file_the_model_sees_what_the_output_names() -> None:
     others = "".join(f"def test_{n}():\n    assert area({n}, 1) == {n}\n\n\n" for n in range(200))
     tests = f"from lib.area import area\n\n\n{others}def test_last():\n    assert area(2, 3) == 6\n"
