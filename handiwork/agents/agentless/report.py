@@ -45,6 +45,7 @@ def _unread(line: Pipeline) -> Iterator[str]:
 
 
 def _tests(line: Pipeline, choice: Choice) -> Iterator[str]:
+    base = line.progress.trials.get(BASE)
     if not line.inputs.regression:
         yield "Unverified: the existing tests were not run, as the settings say."
     elif line.check is None:
@@ -65,9 +66,13 @@ def _tests(line: Pipeline, choice: Choice) -> Iterator[str]:
             yield "Unverified: its trial gave no report of the existing tests, as that of no other candidate did."
         if excluded := len(line.passing) - known:
             yield f"Unverified: {_count(excluded, 'test')} left out, which may rightly change."
-        base = line.progress.trials.get(BASE)
         if further := len(base.passed if base else ()) - len(line.passing):
             yield f"Unverified: {_count(further, 'further test')} that passed before: too many to compare."
+    if base is not None and base.seconds is None:
+        yield (
+            f"Unverified: without the change `{line.check}` did not end in {line.inputs.test_timeout:g} s, so tests "
+            "that it reports later do not count. The task can name a shorter test command in backticks."
+        )
 
 
 def _reproduction(line: Pipeline, choice: Choice) -> Iterator[str]:

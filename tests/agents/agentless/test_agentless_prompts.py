@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from handiwork.agents.agentless import AgentlessAgent, AgentlessInputs
 from handiwork.agents.agentless.pipeline import LONGEST_FILE, AgentlessProgress
 from handiwork.agents.agentless.regression import MOST_TESTS
@@ -91,11 +93,13 @@ class Walk:
         self.events += [fork, ForkObservation(outcomes=tuple(outcomes))]
 
 
-async def walk_to_the_candidates(window: int | None = None, passed: Sequence[str] = TESTS) -> Walk:
+async def walk_to_the_candidates(
+    window: int | None = None, passed: Sequence[str] = TESTS, seconds: float | None = 9.0
+) -> Walk:
     walk = Walk([task("area(2, 3) is 5, but it should be 6."), *ran(LIST, LISTED, 0)], window)
     (fork,) = await walk.step()
     assert isinstance(fork, ForkAction)
-    walk.tried(fork, {"passed": passed})
+    walk.tried(fork, {"passed": passed, "seconds": seconds})
     files, folders = await walk.step("lib/area.py", "docs/")
     assert (files.thought, folders.thought) == ("Suspicious files: lib/area.py", "Irrelevant folders: docs")
     (retrieval,) = await walk.step()
@@ -195,6 +199,19 @@ async def test_the_report_names_the_tests_that_were_too_many_to_compare() -> Non
     message = str(end.outputs["message"])
     assert f"{MOST_TESTS} tests that passed before (`python3 -m pytest -q`) still pass." in message
     assert "Unverified: 2 further tests that passed before: too many to compare." in message
+
+
+@pytest.mark.parametrize("seconds", [9.0, None])
+async def test_the_report_says_that_the_tests_without_a_change_did_not_end(seconds: float | None) -> None:
+    walk = await walk_to_the_candidates(passed=[], seconds=seconds)
+    await walk.step(f"lib/area.py\n{EDIT}", "I do not know.")
+    await walk.step("I write no test.")
+    for action in await walk.step():
+        assert isinstance(action, FileEditAction)
+        walk.events += edited(action.path, action.old, action.new)
+    (end,) = await walk.step()
+    assert isinstance(end, AgentFinishAction)
+    assert ("`python3 -m pytest -q` did not end in 600 s" in str(end.outputs["message"])) is (seconds is None)
 
 
 async def test_the_report_names_suspicious_files_that_could_not_be_read() -> None:
