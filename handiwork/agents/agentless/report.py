@@ -88,7 +88,10 @@ def _reproduction(line: Pipeline, choice: Choice) -> Iterator[str]:
             yield f"The issue is resolved by {source}."
             yield "Unverified: the model wrote that test itself; whether it tests the right thing, only you can say."
         else:
-            yield f"Unverified: no candidate resolves the issue by {source}."
+            yield f"Unverified: nothing shows that the candidate resolves the issue by {source}."
+            verdicts = zip(line.candidates, line.verdicts, strict=True)
+            if other := next((candidate.label for candidate, verdict in verdicts if verdict.resolves), ""):
+                yield f"{other} resolves it, but more tests fail with that."
 
 
 def _names(line: Pipeline, choice: Choice) -> str:

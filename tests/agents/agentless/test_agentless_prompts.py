@@ -201,6 +201,30 @@ async def test_the_report_names_the_tests_that_were_too_many_to_compare() -> Non
     assert "Unverified: 2 further tests that passed before: too many to compare." in message
 
 
+async def test_the_report_names_a_candidate_that_resolves_the_issue_and_breaks_more_tests() -> None:
+    walk = await walk_to_the_candidates()
+    await walk.step(f"lib/area.py\n{EDIT}", f"lib/area.py\n{EDIT.replace('a * b', 'b * a')}")
+    await walk.step("None.")
+    await walk.step(SCRIPT)
+    (fork,) = await walk.step()
+    walk.tried(fork, {"phrases": ["Issue reproduced"]})
+    (fork,) = await walk.step()
+    walk.tried(
+        fork,
+        {"failed": [], "phrases": ["Issue reproduced"]},
+        {"failed": TESTS[:1], "phrases": ["Issue resolved"]},
+    )
+    for action in await walk.step():
+        assert isinstance(action, FileEditAction)
+        walk.events += edited(action.path, action.old, action.new)
+    (end,) = await walk.step()
+    assert isinstance(end, AgentFinishAction)
+    message = str(end.outputs["message"])
+    assert "Changed lib/area.py: Candidate 1.1" in message
+    assert "Unverified: nothing shows that the candidate resolves the issue by Reproduction test 1" in message
+    assert "Candidate 1.2 resolves it, but more tests fail with that." in message
+
+
 @pytest.mark.parametrize("seconds", [9.0, None])
 async def test_the_report_says_that_the_tests_without_a_change_did_not_end(seconds: float | None) -> None:
     walk = await walk_to_the_candidates(passed=[], seconds=seconds)
