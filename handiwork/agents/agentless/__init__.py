@@ -161,7 +161,7 @@ class AgentlessAgent(Agent):
         if reads := now.reads(line.found):
             return reads
         if not line.files:
-            return _reject(f"The suspicious files cannot be read: {', '.join(line.found)}.")
+            return _reject(f"The suspicious files cannot be read: {', '.join(line.found)}. {now.reading_limits()}")
         skeletons = fit({path: skeleton(path, text) for path, text in line.files.items()}, self._room)
         prompt = render("agentless/related", task=now.task, skeletons=skeletons)
         if step := await self._ask(now, [Sample(RELATED, prompt, 0.0, _places(line), inputs.tries)]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from handiwork.agents.agentless.pipeline import BASE, LONGEST_FILE, Pipeline
+from handiwork.agents.agentless.pipeline import BASE, Pipeline
 from handiwork.agents.agentless.rank import Choice
 
 NAMED = 5
@@ -39,8 +39,8 @@ def _unread(line: Pipeline) -> Iterator[str]:
         yield f"Unverified: the cause may be in another file. {line.progress.unlisted}"
     if line.unread:
         yield (
-            f"Unverified: {', '.join(line.unread)} may be to blame, too, and could not be read. Files of more than "
-            f"{LONGEST_FILE:,} lines are not read, and none that are not UTF-8 text."
+            f"Unverified: {', '.join(line.unread)} may be to blame, too, and could not be read. "
+            f"{line.progress.reading_limits()}"
         )
 
 

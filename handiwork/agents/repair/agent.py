@@ -29,6 +29,9 @@ WARMER = 0.1
 SHORT_FILE = 6_000
 """Characters of the longest file that the outputs show."""
 
+NAMED = 5
+"""Files that could not be read that a rejection names."""
+
 NO_CHECK = (
     "There is no check to repair by: the task names no test command in backticks, and the project shows no test "
     "runner. Name the command that must succeed, as in: make `make test` pass."
@@ -168,12 +171,14 @@ def _files(now: RepairProgress) -> str:
 
 
 def _give_up(now: RepairProgress, check: str, why: str) -> AgentRejectAction:
-    """Return the rejection: the check that still fails, its output, and the kept changes."""
+    """Return the rejection: the check that still fails, the kept changes, and the files that could not be read."""
     assert now.current is not None
     tried = sum(len(one.outcomes) for one in now.rounds)
     reason = f"`{check}` still fails ({now.current.summary}) after {tried} candidates"
     kept = _kept(now) if now.kept else "Nothing was kept: all files are as they were."
-    return _reject(" ".join(filter(None, [f"{reason}{f': {why}' if why else ''}.", kept, now.unlisted])))
+    unread = f"Not read: {', '.join(sorted(now.unreadable)[:NAMED])}. {now.reading_limits()}" if now.unreadable else ""
+    parts = [f"{reason}{f': {why}' if why else ''}.", kept, unread, now.unlisted]
+    return _reject(" ".join(filter(None, parts)))
 
 
 def _kept(now: RepairProgress) -> str:

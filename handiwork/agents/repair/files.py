@@ -143,6 +143,11 @@ class FileProgress:
             return ""
         return f"Only the first {MOST_LISTED:,} files of the workspace were looked at."
 
+    @classmethod
+    def reading_limits(cls) -> str:
+        """Return which files are not read, for a message that names some."""
+        return f"Files of more than {cls.longest:,} lines are not read, and none that are not UTF-8 text."
+
     def list_files(self, workspace: str) -> Action | None:
         """Return the action that lists the files, or reads on in a long list; None once they are known."""
         if self.listed is None and self.listing:

@@ -19,7 +19,7 @@ from handiwork.agents.repair.places import Project
 from handiwork.agents.state import State
 from handiwork.events.action import AgentRejectAction, AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
 from handiwork.events.base import Event
-from handiwork.events.observation import ChildOutcome, ForkObservation
+from handiwork.events.observation import ChildOutcome, ErrorObservation, ForkObservation
 from handiwork.events.record import SessionStarted
 from handiwork.llm.scripted.model import ScriptedLLM
 from tests.agents.states import check_golden, file_read, ran, reply, shown, state_of, task
@@ -327,6 +327,21 @@ async def test_the_model_chooses_the_files_to_read_in_a_large_project() -> None:
     (action,), _ = await step(state_of(*before, chosen, action))  # pyright: ignore[reportGeneralTypeIssues]
     assert isinstance(action, FileReadAction)
     assert action.path == "lib/part7.py"
+
+
+async def test_the_rejection_names_files_that_could_not_be_read() -> None:
+    not_text = ErrorObservation(content="lib/area.py is not UTF-8", error_id="not_text")
+    state = state_of(
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, "lib/area.py\ntests/test_area.py\n", 0),
+        *ran(CHECK, "1 failed\n", 1),
+        *file_read("tests/test_area.py", "from lib.area import area\n"),
+        FileReadAction(path="lib/area.py"),
+        not_text,
+    )
+    end, _ = await step(state)
+    assert isinstance(end, AgentRejectAction)
+    assert "Not read: lib/area.py. Files of more than 4,000 lines are not read" in str(end.outputs["reason"])
 
 
 @pytest.mark.parametrize(
