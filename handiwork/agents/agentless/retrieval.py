@@ -75,7 +75,7 @@ def retrieval_command(task: str, folders: Sequence[str]) -> str:
     left_out = "|".join([_TESTS, *(f"^{_escaped(folder)}/" for folder in folders)])
     values = f"-v query={shlex.quote(' '.join(words))} -v size={CHUNK} -v k={_SATURATION} -v b={_LENGTH}"
     return (
-        f"{LIST} | grep -E '\\.({suffixes})$' | grep -v -E {shlex.quote(left_out)} | "
+        f"{LIST} | grep -i -E '\\.({suffixes})$' | grep -v -E {shlex.quote(left_out)} | "
         f"LC_ALL=C awk {values} {shlex.quote(BM25)} | sort -k 1,1nr -k 2 | head -n {MOST_FILES}"
     )
 

@@ -239,6 +239,9 @@ class TestRetrieval:
         assert self.ranked(tmp_path, files, task, "docs", "my code") == ["a.py", "c.py"]
         assert self.ranked(tmp_path, files, task)[:2] == ["docs/d.py", "my code/b.py"]
 
+    def test_a_suffix_may_have_capital_letters(self, tmp_path: Path) -> None:
+        assert self.ranked(tmp_path, {"R/header.R": "header <- 1\n"}, "The header is wrong") == ["R/header.R"]
+
     def test_without_a_word_in_common_nothing_is_found(self, tmp_path: Path) -> None:
         assert self.ranked(tmp_path, {"a.py": "x = 1\n", "empty.py": ""}, "Quite different") == []
 
