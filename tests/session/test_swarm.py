@@ -40,7 +40,7 @@ from handiwork.events.action import (
     IPythonRunCellAction,
 )
 from handiwork.events.base import Action, Event
-from handiwork.events.observation import ErrorObservation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Message
@@ -234,6 +234,19 @@ async def test_a_file_that_a_crash_kept_from_being_read_is_read_again() -> None:
     assert [action.path for action in again if isinstance(action, FileReadAction)] == ["b.txt"]
     _, llm = await step(*file_read("b.txt", "12\n"))
     assert "The file a.txt:\n\n1\n\n\nThe file b.txt:\n\n12\n" in prompt(llm.requests[0])
+
+
+async def test_commands_of_a_devcontainer_at_a_resume_are_no_results_of_a_node(bench: Bench, tmp_path: Path) -> None:
+    agent = agent_of(chain(("c/tests", "tests", ()), ("c/code", "code", ("c/tests",))), tmp_path)
+    code = f"```python\n{ADD.format('+')}```"
+    session = await bench.session(["```python\nassert add(2, 3) == 5\n```", code], agent=agent, iterations=2)
+    assert (await session.run("Write add(a, b).")).agent_state == "paused"
+    await session.close()
+    async with session.log.lease():
+        (export,) = await session.log.append(CmdRunAction(command="export DEBUG=1", source="environment"))
+        await session.log.append(CmdOutputObservation(command="export DEBUG=1", exit_code=0, cause=export.id))
+    state = await (await bench.session([], log=session.log, agent=agent)).run()
+    assert state.outputs == {"message": code}
 
 
 async def test_the_web_is_browsings_and_costs_nothing_without_a_network(bench: Bench, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.state import State
 from handiwork.agents.swarm.graph import DECISION, Swarm, default_swarm, load
 from handiwork.agents.swarm.operations import NodeRun, perform
-from handiwork.events.action import AgentFinishAction, AgentThinkAction, MessageAction
+from handiwork.events.action import AgentFinishAction, AgentThinkAction
 from handiwork.events.base import Action, Observation, Part, utc_now
 from handiwork.events.observation import ErrorObservation
 from handiwork.llm.types import Message
@@ -79,7 +79,7 @@ class SwarmAgent(Agent[SwarmNotes]):
         name = next(name for name in graph.order() if name not in notes.outputs)
         if notes.node != name:
             notes.node, notes.began = name, state.last_id
-        results = _latest([(a, o) for a, o in state.history if a.id > notes.began and not isinstance(a, MessageAction)])
+        results = _latest([(a, o) for a, o in state.history if a.id > notes.began and a.source == "agent"])
         if cut := [action for action, observation in results if _is_cut(observation)]:
             return [action.with_fields(timestamp=utc_now(), completion=None) for action in cut]
         inputs = [(source, notes.outputs[source]) for source in graph.inputs_of(name)]
