@@ -41,9 +41,11 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action, Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.events.record import SettingsChanged
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Message
+from handiwork.session.user_events import PLAN_ACCEPTED, accepted_plan
 from tests.agents.states import check_golden, file_read, ran, shown, state_of, task
 from tests.session.bench import Bench, calls, finish
 
@@ -140,6 +142,17 @@ async def test_a_later_message_runs_the_graph_again_on_all_that_was_said(bench: 
     assert (await session.run("What is 2 + 2?")).outputs == {"message": "5"}
     assert (await session.run("That is wrong.")).outputs == {"message": "4"}
     assert prompt(bench.llm.requests[1]).endswith("What is 2 + 2?\n\nYou answered:\n\n5\n\nThat is wrong.")
+
+
+async def test_a_plan_that_is_accepted_is_told_to_those_that_carry_it_out(bench: Bench, tmp_path: Path) -> None:
+    agent = agent_of(build(["io"], "majority_vote"), tmp_path)
+    session = await bench.session(["1. Add them.", "4"], agent=agent)
+    await session.log.append(SettingsChanged(plan_mode=True, source="user"))
+    state = await session.run("What is 2 + 2?")
+    assert state.agent_state == "awaiting_user_input"
+    await session.log.append(*accepted_plan(state))
+    assert (await session.run()).outputs == {"message": "4"}
+    assert prompt(bench.llm.requests[1]).endswith(f"You answered:\n\n1. Add them.\n\n{PLAN_ACCEPTED}")
 
 
 async def test_files_are_chosen_read_and_analysed(bench: Bench, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.state import State
 from handiwork.agents.swarm.graph import DECISION, Swarm, default_swarm, load
 from handiwork.agents.swarm.operations import NodeRun, perform
-from handiwork.events.action import AgentFinishAction, AgentThinkAction
+from handiwork.events.action import AgentFinishAction, AgentThinkAction, MessageAction
 from handiwork.events.base import Action, Observation, Part, utc_now
 from handiwork.events.observation import ErrorObservation
 from handiwork.llm.types import Message
@@ -157,6 +157,8 @@ def _task(state: State[SwarmNotes]) -> str:
             said.append(action.content)
         elif isinstance(action, AgentFinishAction):
             said.append(f"You answered:\n\n{action.outputs['message']}")
+        elif isinstance(action, MessageAction) and action.source == "agent":  # its finish in plan mode
+            said.append(f"You answered:\n\n{action.content}")
     return "\n\n".join(said)
 
 
