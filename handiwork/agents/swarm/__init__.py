@@ -88,6 +88,7 @@ class SwarmAgent(Agent[SwarmNotes]):
             strategy=graph.strategy,
             task=_task(state),
             inputs=inputs,
+            agents={source: graph.node(source).delegate for source, _ in inputs},
             tests=[text for source, text in inputs if graph.node(source).operation == "tests"],
             results=results,
             network=bool(state.totals.network),
@@ -127,7 +128,7 @@ class SwarmAgent(Agent[SwarmNotes]):
         text = render(
             "swarm/node",
             examples=run.node.examples,
-            inputs=[(name, shorten(text, limit)) for name, text in run.inputs],
+            inputs=[(name, run.agents[name], shorten(text, limit)) for name, text in run.inputs],
             findings=[(title, shorten(text, limit)) for title, text in findings],
             numbered=run.node.operation == DECISION,
             task=run.task,

@@ -75,6 +75,7 @@ _PYTHON = re.compile(r"^[ \t]*```(?:python|py)?[ \t]*\n(.*?)^[ \t]*```[ \t]*$", 
 class NodeRun:
     """One node at work: ``inputs`` are (name, output) of the nodes before it, ``results`` its own actions so far.
 
+    ``agents`` are the agents of the hub that gave these outputs, by the node's name, "" for the model's own.
     ``tests`` are the outputs of the inputs that are tests. ``network`` tells whether the sandbox reaches any host.
     """
 
@@ -82,6 +83,7 @@ class NodeRun:
     strategy: Strategy
     task: str
     inputs: Sequence[tuple[str, str]]
+    agents: Mapping[str, str]
     tests: Sequence[str]
     results: History
     network: bool
