@@ -84,6 +84,17 @@ async def test_swarm_agent_decides_again(bench: HookBench) -> None:
     assert "does not let you finish yet (exit code 1).\nno tests" in bench.seen()
 
 
+async def test_swarm_agent_has_its_agents_of_the_hub_answer_the_hook(bench: HookBench) -> None:
+    gate(bench)
+    save(build(["io", "CoderAgent"], "references"), bench.folder / "swarm.json")
+    work = ["4", finish("written"), "It is written", finish("tested"), "It is written and tested"]
+    state = await bench.run(*work, agent=str(bench.folder / "swarm.json"), sandbox="none")
+    assert effects(bench) == ["sent_back", ""]
+    _, second = [event for event in bench.events if isinstance(event, AgentDelegateAction)]
+    assert "hook 'gate' does not let you finish yet (exit code 1).\nno tests" in str(second.inputs["task"])
+    assert (state.agent_state, state.outputs) == ("finished", {"message": "It is written and tested"})
+
+
 async def test_an_interrupt_while_the_gate_of_swarm_agent_runs_leaves_a_session_that_resumes(bench: HookBench) -> None:
     gate(bench, "exec sleep 60")
     async with (

@@ -50,12 +50,14 @@ class SwarmNotes(BaseModel):
     """The agent's data: the graph of this task, and the outputs of the finished nodes.
 
     ``message`` is the id of the user's message that the outputs answer. ``node`` has been running since event
-    ``began``. ``seed`` seeds all random choices.
+    ``began``. ``refusal`` is the id of the newest message of a hook that sent the agent back. ``seed`` seeds all random
+    choices.
     """
 
     graph: Swarm | None = None
     seed: int = 0
     message: int = 0
+    refusal: int = 0
     node: str = ""
     began: int = 0
     outputs: dict[str, str] = Field(default_factory=dict)
@@ -110,13 +112,24 @@ class SwarmAgent(Agent[SwarmNotes]):
         return AgentThinkAction(thought=f"{name}: {result}")  # with its name: equal outputs are not a repetition
 
     def _graph(self, state: State[SwarmNotes]) -> Swarm:
-        """Return the graph of the task; a new message of the user restarts it."""
+        """Return the graph of the task; a new message of the user restarts it.
+
+        After a hook's refusal the agents of the hub work again, as they alone change files, and all nodes after them.
+        """
         notes = state.data
         message = max((message.id for message in messages_of_user(state.history)), default=0)
         if notes.graph is None or notes.message != message:
             swarm = state.inputs_as(SwarmInputs).graph or self.swarm or default_swarm()
             notes.graph, notes.message, notes.node, notes.outputs = swarm.most_probable(), message, "", {}
             notes.seed = notes.seed or secrets.randbits(32)
+        refusal = max((action.id for action, _ in state.history if is_sent_back(action)), default=0)
+        if refusal > max(message, notes.refusal):
+            notes.refusal, kept = refusal, dict[str, str]()
+            for name in notes.graph.order()[:-1]:
+                is_agent = notes.graph.node(name).operation == "delegate"
+                if not is_agent and all(source in kept for source in notes.graph.inputs_of(name)):
+                    kept[name] = notes.outputs[name]
+            notes.outputs = kept
         return notes.graph
 
     def _messages(
