@@ -287,6 +287,16 @@ def test_a_training_is_not_resumed_with_other_agents_or_another_strategy(
     assert load(out) == swarm
 
 
+@pytest.mark.usefixtures("new_user")
+async def test_the_folder_of_a_new_swarm_is_made(tmp_path: Path) -> None:
+    await planned(TeamServer(), tmp_path / "data", model="scripted:none.jsonl", base_url=None)
+    request = EvalRequest(FILE, None, tmp_path / "data", None, None, 1, None, None, None, 60.0, None)
+    flags = {"agent": "SwarmAgent", "model": "scripted:none.jsonl", "base_url": None, "sandbox": "none"}
+    new = TrainingRequest(tmp_path / "swarms/a.json", ["io"], None, 0, 2, False, 0, 1, None)
+    assert await asyncio.to_thread(train, request, {**flags, "max_iterations": None}, new) is Exit.FINISHED
+    assert load(new.out) == build(["io"], "references")
+
+
 class Shouting(swarm_family.Letters):
     """Cannot score a shout."""
 

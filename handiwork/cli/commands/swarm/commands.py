@@ -67,6 +67,7 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
     benchmark, conditions = conditions_of(request, flags)
     selection = InstanceSelection(request.limit, request.ids)
     run_plan = asyncio.run(plan.new(benchmark, conditions, selection, 1, say))
+    training.out.parent.mkdir(parents=True, exist_ok=True)
     save(swarm, training.out)
     try:
         lost = asyncio.run(_train(swarm, run_plan, training))
