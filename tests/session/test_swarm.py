@@ -289,7 +289,7 @@ async def test_the_default_swarm_changes_files_and_ends_with_the_decision(bench:
     assert (state.agent_state, state.outputs) == ("finished", {"message": "The price is 24 now."})
     assert (bench.workspace / "price.txt").read_text() == "A chair costs 24.\n"
     assert thoughts(state)[-1] == "CodeActAgent 4/work: It costs 24."
-    told = "Answer 4, of CodeActAgent, which has worked on the task with tools of its own:\n\nIt costs 24."
+    told = "Answer 4, by CodeActAgent, which worked on the task with its own tools:\n\nIt costs 24."
     assert told in prompt(bench.llm.requests[-1])
 
 
