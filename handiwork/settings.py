@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -34,6 +35,8 @@ OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DATA", "CACHE", "API
 FLAGS = {"confirmation": "--confirm", "plan_mode": "--plan", "secrets": "--secret"}
 """The flags whose name differs from their setting's."""
 
+_SERVERLESS = ("local:", "scripted:")
+"""The beginnings of models that no server is asked for."""
 
 SECRET_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
 """``${NAME}``, which stands for the session's secret NAME in the settings of an MCP server."""
@@ -194,8 +197,9 @@ class Settings(SessionSettings, BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read flags first, then the environment, then the file."""
-        return init_settings, env_settings, _SettingsFile(settings_cls, settings_file())
+        """Read flags first, then the environment, then the file; for ``_Flags`` only the first."""
+        others = () if settings_cls is _Flags else (env_settings, _SettingsFile(settings_cls, settings_file()))
+        return init_settings, *others
 
     @property
     def limits(self) -> Limits:
@@ -224,12 +228,7 @@ def load(flags: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             f"{' or '.join(names)} is not a JSON object: correct it, or write a table in {settings_file()}"
         ) from None
-    settings = _with_image(settings, given)
-    if settings.model.startswith(("local:", "scripted:")):
-        if "base_url" in given:
-            raise SettingsError(f"--base-url needs a model on a server, not {settings.model}: add --model")
-        return settings.model_copy(update={"base_url": None})
-    return _with_server_of_model(settings, given)
+    return _with_server_of_model(_with_image(settings, given), given)
 
 
 def load_hooks() -> tuple[Hook, ...]:
@@ -311,14 +310,26 @@ def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
 
 
 def _with_server_of_model(settings: Settings, flags: Mapping[str, Any]) -> Settings:
-    """Return the settings without a base_url that belongs to a model of another provider than that of the flag."""
-    provider = settings.model.partition(":")[0]
-    if settings.base_url is None or "base_url" in flags or "model" not in flags or provider not in KEYS:
-        return settings
-    usual = Settings(**{key: value for key, value in flags.items() if key != "model"})
-    if "model" not in usual.model_fields_set or usual.model.startswith(f"{provider}:"):
-        return settings
-    return settings.model_copy(update={"base_url": None})
+    """Return the settings without a base_url for another model. Raises SettingsError for one that no model uses."""
+    layers = (flags, EnvSettingsSource(type(settings))(), written())
+    place = next((index for index, layer in enumerate(layers) if "base_url" in layer), len(layers))
+    models = [layer.get("model", "") for layer in layers]
+    if any(models[:place]):
+        is_kept = keeps_server(settings.model, next(filter(None, models[place:]), ""))
+        return settings if is_kept else settings.model_copy(update={"base_url": None})
+    if settings.base_url is not None and settings.model.startswith(_SERVERLESS):
+        url = ("--base-url", f"{PREFIX}BASE_URL", f"{settings_file()}: base_url")[place]
+        name = ("--model", f"{PREFIX}MODEL", "model")[place]
+        raise SettingsError(f"{url} needs a model on a server, not {settings.model}: add {name}")
+    return settings
+
+
+def keeps_server(model: str, previous: str) -> bool:
+    """Whether ``model`` is called at the base_url that was set with the model ``previous``, which may be ""."""
+    if model.startswith(_SERVERLESS):
+        return False
+    provider = model.partition(":")[0]
+    return provider not in KEYS or not previous or previous.startswith((f"{provider}:", *_SERVERLESS))
 
 
 def model_name(name: str) -> str:
@@ -350,18 +361,6 @@ def check_environment() -> None:
 
 class _Flags(Settings):
     """Settings from flags alone."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read flags only."""
-        return (init_settings,)
 
 
 def _given(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,15 @@ def test_a_setting_is_set_and_unset_and_the_rest_of_the_file_stays(program: Prog
     assert "HANDIWORK_MAX_COST overrides it" in overridden.stderr
 
 
+def test_a_model_of_another_provider_takes_the_server_of_the_model_before_out_of_the_file(program: Program) -> None:
+    program.settings.parent.mkdir(parents=True)
+    program.settings.write_text('model = "qwen3"\nbase_url = "http://localhost:8000/v1"\n')
+    assert program("config", "model", "llama3").returncode == 0
+    assert "base_url" in program.settings.read_text()
+    assert "base_url is no longer set" in program("config", "model", "anthropic:one").stderr
+    assert program.settings.read_text() == 'model = "anthropic:one"\n'
+
+
 def test_a_secret_is_named_with_a_file_that_every_folder_finds_and_never_by_its_value(program: Program) -> None:
     refused = program("config", "secrets", "TOKEN=an0ther-secret-value")
     assert refused.returncode == 2

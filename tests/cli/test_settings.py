@@ -163,14 +163,25 @@ def test_a_file_that_is_not_toml_is_told(config: Callable[[str], None]) -> None:
         load({})
 
 
-def test_an_address_belongs_to_a_model_on_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_belongs_to_a_model_on_a_server(
+    config: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(SettingsError, match=r"--base-url .* add --model"):
         load({"base_url": "http://host/v1"})
     monkeypatch.setenv("HANDIWORK_BASE_URL", "http://host/v1")
     assert load({"model": "local:qwen2.5-coder-1.5b"}).base_url is None
+    assert load({"model": "anthropic:one"}).base_url == "http://host/v1"
+    with pytest.raises(SettingsError, match=r"HANDIWORK_BASE_URL needs a model on a server, .* add HANDIWORK_MODEL"):
+        load({})
+    monkeypatch.delenv("HANDIWORK_BASE_URL")
+    config('base_url = "http://host/v1"\n')
+    with pytest.raises(SettingsError, match=r"config\.toml: base_url needs a model on a server, .* add model"):
+        load({})
 
 
-def test_a_model_of_another_provider_is_not_sought_on_the_server_of_the_settings(config: Callable[[str], None]) -> None:
+def test_a_model_of_another_provider_is_not_sought_on_the_server_of_the_settings(
+    config: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = "http://127.0.0.1:9/v1"
     config(f'model = "qwen3"\nbase_url = "{server}"\n')
     kept = [load({"model": model}).base_url for model in (None, "llama3:8b", "anthropic:one")]
@@ -178,6 +189,10 @@ def test_a_model_of_another_provider_is_not_sought_on_the_server_of_the_settings
     assert load({"model": "openai:one", "base_url": server}).base_url == server
     config(f'model = "openai:one"\nbase_url = "{server}"\n')
     assert [load({"model": model}).base_url for model in ("openai:two", "anthropic:one")] == [server, None]
+    monkeypatch.setenv("HANDIWORK_MODEL", "anthropic:one")
+    assert load({}).base_url is None
+    monkeypatch.setenv("HANDIWORK_BASE_URL", server)
+    assert [load({"model": model}).base_url for model in (None, "openai:one")] == [server, None]
 
 
 @pytest.mark.parametrize("name", ["HANDIWORK_MCP", "HANDIWORK_FORGES"])

@@ -26,6 +26,7 @@ from handiwork.settings import (
     SessionSettings,
     Settings,
     SettingsError,
+    keeps_server,
     load,
     parsed,
     set_defaults,
@@ -97,8 +98,14 @@ def _change(name: str | None, values: Sequence[str], unset: bool) -> None:
     if name in TABLES and not unset:
         raise SettingsError(f"{name} is a table: write [{name}] in {settings_file()}")
     value = None if unset else parsed(name, [_ABSOLUTE.get(name, str)(value) for value in values])
-    if not unset or name in written():
-        set_defaults({name: value})
+    in_file = written()
+    changes: dict[str, Any] = {name: value} if not unset or name in in_file else {}
+    model = value or Settings.model_fields["model"].default
+    drops_url = name == "model" and "base_url" in in_file and not keeps_server(model, in_file.get("model", ""))
+    if changes or drops_url:
+        set_defaults(changes | ({"base_url": None} if drops_url else {}))
+    if drops_url:
+        say(f"base_url is no longer set in {settings_file()}: it was set for another model")
     say(f"{name} is {'no longer set' if unset else _text(value)} in {settings_file()}")
     if os.environ.get(variable := f"{PREFIX}{name.upper()}"):
         say(f"the variable {variable} overrides it")
