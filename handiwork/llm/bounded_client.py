@@ -33,7 +33,7 @@ CONNECT = 10.0
 two minutes, as behind a firewall that drops packets.
 """
 
-_LOOPBACK = ("all://localhost", "all://127.0.0.0/8", "all://[::1]")
+_LOOPBACK = ("all://localhost", "all://127.0.0.0/8", "all://0.0.0.0", "all://[::1]")
 """Addresses of this machine, which no proxy reaches and no proxy may read."""
 
 

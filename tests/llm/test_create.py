@@ -66,7 +66,7 @@ def test_a_base_url_that_is_none_says_so() -> None:
 
 
 @pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9"])
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])
 async def test_a_server_on_this_machine_is_reached_past_a_proxy(
     server: StandIn, host: str, proxy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
