@@ -57,3 +57,11 @@ test("looking back finds the newest that is wanted, not farther than asked", asy
   expect(await events.findLast(3000, started, 900)).toBeNull();
   expect(await events.findLast(0, started, 900)).toBeNull();
 });
+
+test("looking back finds an event that came after its page was loaded", async () => {
+  const { load, pages: events } = pages();
+  load.mockResolvedValueOnce(log.slice(1000, 1003));
+  events.get(1003);
+  await vi.waitFor(() => expect(events.get(1003)?.id).toBe(1003));
+  expect((await events.findLast(1004, (event) => event.type === "StepStarted", 100))?.id).toBe(1004);
+});

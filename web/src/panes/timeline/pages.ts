@@ -45,7 +45,9 @@ export class Pages {
   async findLast(id: number, matches: (event: EventRecord) => boolean, limit: number): Promise<EventRecord | null> {
     const oldest = Math.max(0, id - limit);
     for (let page = Math.floor((id - 1) / PAGE); page >= 0 && (page + 1) * PAGE > oldest; page--) {
-      const events = this.cache.get(page) ?? (await this.load(page * PAGE, PAGE));
+      const cached = this.cache.get(page);
+      const last = Math.min(id, (page + 1) * PAGE) - page * PAGE; // the newest page may have grown since
+      const events = cached && cached.length >= last ? cached : await this.load(page * PAGE, PAGE);
       const match = events.findLast((event) => event.id <= id && event.id > oldest && matches(event));
       if (match) return match;
     }
