@@ -9,9 +9,7 @@ import { useShortcuts } from "../keyboard";
 import { type SessionStore, useSessionPart } from "../store";
 import type { AgentState } from "../events";
 import type { UploadedImage } from "../../generated/types";
-import { type Draft, draftOf, picturesIn, saveDraft, useDraft } from "./drafts";
-
-const MOST_IMAGES = 16;
+import { type Draft, draftOf, MOST_IMAGES, picturesIn, saveDraft, sendDraft, useDraft } from "./drafts";
 
 export function Composer({ store }: { store: SessionStore }) {
   const state = useSessionPart(store, (now) => now.info.state);
@@ -49,16 +47,10 @@ export function Composer({ store }: { store: SessionStore }) {
   };
   const running = state === "running" && !interrupted;
   const send = (interrupt = false) => {
-    const content = draft.text.trim();
-    if (!content || uploading > 0) return; // a picture under way belongs to the message
+    if (!draft.text.trim() || uploading > 0) return; // a picture under way belongs to the message
     setProblem("");
     sending.run(async () => {
-      await store.api.send(content, draft.images, interrupt);
-      // Text and pictures added in the meantime stay.
-      change((now) => ({
-        text: now.text === draft.text ? "" : now.text,
-        images: now.images.filter((image) => !draft.images.includes(image)),
-      }));
+      await sendDraft(store.id, ({ text, images }) => store.api.send(text.trim(), images, interrupt));
       store.setReading(false);
       void store.latest().catch(() => {});
     });

@@ -8,6 +8,9 @@ export interface Draft {
   images: UploadedImage[];
 }
 
+/** The most pictures of a message. */
+export const MOST_IMAGES = 16;
+
 const EMPTY: Draft = { text: "", images: [] };
 const drafts = new Map<string, Draft>();
 const listeners = new Set<() => void>();
@@ -35,6 +38,22 @@ export function saveDraft(session: string, draft: Draft): void {
   if (draft.text || draft.images.length) drafts.set(session, draft);
   else drafts.delete(session);
   for (const listener of listeners) listener();
+}
+
+/** Hand the draft to `send`, and give it back, before what was written since, if that fails. */
+export async function sendDraft(session: string, send: (draft: Draft) => Promise<unknown>): Promise<void> {
+  const sent = draftOf(session);
+  saveDraft(session, EMPTY); // at once: another composer may be shown before the answer
+  try {
+    await send(sent);
+  } catch (error) {
+    const { text, images } = draftOf(session);
+    saveDraft(session, {
+      text: [sent.text, text].filter(Boolean).join("\n"),
+      images: [...sent.images, ...images].slice(0, MOST_IMAGES),
+    });
+    throw error;
+  }
 }
 
 /** The pictures pasted or dropped; the browser handles everything else. */
