@@ -168,12 +168,21 @@ class SessionSupervisor:
         asks = any(isinstance(event, ApprovalEvent | ChangeAgentStateAction | MessageAction) for event in events)
         if asks:
             self.mark(log.id)
-        stored = await log.append(*events)
+        stored = await self._append(log, *events)
         if asks:
             await self.wake(log.id)
         else:
             await self.wait_for_state(log, stored[-1].id, CATCH_UP)
         return stored[-1].id
+
+    async def _append(self, log: EventLog, *events: Event) -> list[Event]:
+        """Append the user's events; an interrupted session changes its state at its last event: it ran until then."""
+        state = await self.state(log)
+        if state.agent_state != "running" or self.runs(log.id) or await log.holder() is not None:
+            return await log.append(*events)
+        fields = {"timestamp": state.last_timestamp}
+        dated = [e.with_fields(**fields) if isinstance(e, ChangeAgentStateAction) else e for e in events]
+        return await log.append(*dated)
 
     async def wait_for_state(self, log: EventLog, event: int, seconds: float) -> None:
         """Wait until the session's state has an event, which the session may still be reading; ``seconds`` at most."""
@@ -207,10 +216,8 @@ class SessionSupervisor:
         if holder is not None and holder != Process.this():
             raise LeaseHeld(log.id, holder.host, holder.pid)
         about_to_run = self.runs(log.id) or (session_dir(self.data, log.id) / MARK).exists()
-        if not about_to_run and (state := await self.state(log)).agent_state == "running":
-            # With the time of its last event: it has not been running since.
-            pause = ChangeAgentStateAction(agent_state="paused", source="user")
-            await log.append(pause.with_fields(timestamp=state.last_timestamp or pause.timestamp))
+        if not about_to_run and (await self.state(log)).agent_state == "running":
+            await self._append(log, ChangeAgentStateAction(agent_state="paused", source="user"))
             await self.store.update(log.id, state="paused")
         hosted = self._hosted.get(log.id)
         if hosted is None:

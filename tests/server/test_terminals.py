@@ -185,6 +185,19 @@ async def test_settings_and_files_of_an_interrupted_session_are_the_user_s_and_i
         await supervisor.close()
 
 
+async def test_a_session_that_is_stopped_after_its_process_ended_has_not_run_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    async with Store.open(tmp_path / "data") as store:
+        begun = await closed_before_its_first_step(store, tmp_path)
+        supervisor = SessionSupervisor(store, tmp_path / "data")
+        await supervisor.say(begun.log, ChangeAgentStateAction(agent_state="stopped", source="user"))
+        state = await supervisor.state(begun.log)
+        assert (state.agent_state, state.time) == ("stopped", 0)
+        await supervisor.close()
+
+
 async def test_a_session_that_another_command_once_wanted_stays_open_when_it_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
