@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any, cast
 
 from handiwork.llm.errors import EmptyAnswerError, LLMError, OverloadedError, ProviderError, RateLimitError
 from handiwork.llm.types import Completion
@@ -69,11 +70,21 @@ def retry_after_seconds(value: str | None) -> float | None:
     return max((date - datetime.now(UTC)).total_seconds(), 0.0)
 
 
+def discard(error: LLMError | asyncio.CancelledError, *answers: Completion) -> None:
+    """Keep with the error those of the answers, of no use, that cost tokens."""
+    cast("Any", error).discarded = tuple(answer for answer in answers if answer.usage.total)
+
+
+def discarded_of(error: asyncio.CancelledError) -> tuple[Completion, ...]:
+    """Return the answers that a cancelled call has paid for, as far as the provider told their tokens before."""
+    return getattr(error, "discarded", ())
+
+
 async def with_retries(patience: Patience, attempt: Callable[[], Awaitable[Completion]]) -> Completion:
     """Return the result of ``attempt``, retrying on RateLimitError and ProviderError.
 
     The completion, or the final LLMError, lists the errors of the failed attempts in ``failed_attempts``, and their
-    answers in ``discarded``.
+    answers in ``discarded``; a cancelled call has its answers for ``discarded_of``.
     """
     failed: list[str] = []
     discarded: list[Completion] = []
@@ -93,10 +104,16 @@ async def with_retries(patience: Patience, attempt: Callable[[], Awaitable[Compl
                     factor = RATE_FACTOR if isinstance(error, RateLimitError | OverloadedError) else 1
                     patient = replace(patience, pause=factor * patience.pause)
                     pause = pause_before(len(failed) + 1, patient, error.retry_after)
+                except asyncio.CancelledError as error:
+                    discarded += discarded_of(error)
+                    raise
                 except LLMError as error:
                     error.failed_attempts, error.discarded = tuple(failed), (*discarded, *error.discarded)
                     raise
                 await asyncio.sleep(pause)
+    except asyncio.CancelledError as error:
+        discard(error, *discarded)
+        raise
     except TimeoutError:
         if not deadline.expired():
             raise

@@ -10,7 +10,7 @@ import pytest
 from handiwork.events.base import Part
 from handiwork.events.record import Usage
 from handiwork.llm.errors import AuthenticationError, ContextWindowError, ModelNotFoundError, ProviderError
-from handiwork.llm.retry import Patience
+from handiwork.llm.retry import Patience, discarded_of
 from handiwork.llm.types import LLM, Message, Tool, ToolCall
 from tests.llm.anthropic_stream import block, reply, said
 from tests.llm.standin import Refusal, StandIn, Stream
@@ -51,6 +51,20 @@ async def test_the_prompt_of_a_broken_stream_is_counted_as_it_is_billed(server: 
     completion = await chat(MODEL).complete(ASK)
     spent = [answer.usage for answer in completion.discarded]
     assert spent == [Usage(input=10, output=1, cache_read=70, cache_write=20)]
+
+
+async def test_the_prompt_of_a_call_that_is_cancelled_is_counted_as_it_is_billed(server: StandIn, chat: Make) -> None:
+    whole = reply(said("half an answer"))
+    server.planned += [Stream(whole.events[:3], end="abort"), Stream(whole.events[:3], end="hang")]
+    texts = asyncio.Queue[str]()
+    call = asyncio.create_task(chat(MODEL).complete(ASK, on_delta=texts.put_nowait))
+    for _ in range(2):
+        await texts.get()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await call
+    spent = [answer.usage for answer in discarded_of(caught.value)]
+    assert spent == [Usage(input=10, output=1, cache_read=70, cache_write=20)] * 2
 
 
 async def test_prompt_caching_is_on(server: StandIn, chat: Make) -> None:

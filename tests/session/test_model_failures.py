@@ -279,6 +279,13 @@ async def pause_at(served: Served, session: Session, seen: type, message: str = 
     return await running
 
 
+async def test_an_interrupted_call_counts_the_tokens_that_its_server_told_before(served: Served) -> None:
+    spent = {"prompt_tokens": 7, "completion_tokens": 1}
+    session = await served.session(Stream(text("", usage=spent)), SILENCE)
+    state = await pause_at(served, session, TextDelta)
+    assert (state.agent_state, state.usage.total) == ("paused", 8)
+
+
 class TestTheNextRequestIsInOrder:
     """After all that comes between a tool call and its answer, the server takes the conversation."""
 

@@ -39,7 +39,7 @@ from handiwork.llm.openai_compatible.wire import (
     tool_form,
 )
 from handiwork.llm.price import price
-from handiwork.llm.retry import SILENCE, Patience, retry_after_seconds, with_retries
+from handiwork.llm.retry import SILENCE, Patience, discard, retry_after_seconds, with_retries
 from handiwork.llm.types import Capabilities, Completion, Embeddings, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.window import probe
 
@@ -293,7 +293,7 @@ class ChatLLM:
         try:
             self._check(answer)
         except LLMError as error:
-            error.discarded = (completion,) if usage.total else ()
+            discard(error, completion)
             raise
         return completion
 

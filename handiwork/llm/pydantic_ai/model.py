@@ -48,7 +48,7 @@ from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.openai_compatible.wire import Blobs, has_images, require_senses
 from handiwork.llm.price import price
 from handiwork.llm.pydantic_ai.parts import MessageParts, calls_of, thinking_of
-from handiwork.llm.retry import SILENCE, Patience, with_retries
+from handiwork.llm.retry import SILENCE, Patience, discard, with_retries
 from handiwork.llm.types import LLM, Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.usage import usage_of
 from handiwork.llm.window import window_of
@@ -259,11 +259,10 @@ class ProviderLLM:
                     on_delta(text)
             with self._answer():
                 response = stream.get()
-        except ProviderError as error:
+        except (ProviderError, asyncio.CancelledError) as error:
             # The tokens of the prompt are paid for, and some providers tell them at the beginning.
             with suppress(Exception):
-                completion = self._completion(stream.get(), time.monotonic() - started, first_token)
-                error.discarded = (completion,) if completion.usage.total else ()
+                discard(error, self._completion(stream.get(), time.monotonic() - started, first_token))
             raise
         finally:
             with self._answer():
@@ -307,7 +306,7 @@ class ProviderLLM:
             error = RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
         else:
             error = EmptyAnswerError(f"{self._name} sent an empty answer")
-        error.discarded = (completion,) if completion.usage.total else ()
+        discard(error, completion)
         raise error
 
     def _settings(self, temperature: float | None) -> ModelSettings:

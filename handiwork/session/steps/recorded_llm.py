@@ -15,6 +15,7 @@ from handiwork.agents.base import InterruptedCallError
 from handiwork.events.base import Event, Part
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.errors import AuthenticationError, LLMError, UnsupportedError
+from handiwork.llm.retry import discarded_of
 from handiwork.llm.types import LLM, Capabilities, Completion, EmbeddingLLM, Message, ReplyForm, Tool, is_sound
 from handiwork.sandbox.questions import QuestionError
 from handiwork.session.policies.budget import LimitReachedError, check_model_budget
@@ -120,6 +121,9 @@ class RecordedLLM:
             if isinstance(error, AuthenticationError):
                 models.renew()
             await self._append(*error.discarded)
+            raise
+        except asyncio.CancelledError as error:
+            await self._append(*discarded_of(error))
             raise
         finally:
             models.in_flight.discard(call)
