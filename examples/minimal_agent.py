@@ -23,7 +23,7 @@ class MinimalAgent(Agent):
             text = action.content if isinstance(action, actions.MessageAction) else action.thought
             messages.append(Message.text("user" if action.source == "user" else "assistant", text))
             if observation is not None:
-                messages.append(Message.text("user", observation_text(action, observation)))
+                messages.append(Message.text("user", observation_text(observation)))
 
         reply = self.llm.complete(messages).content
         if block := re.search(r"<execute_(bash|ipython|browse)>(.*?)</execute_\1>", reply, re.DOTALL):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handiwork.agents.pages import page_text
-from handiwork.events.base import Action, Observation
+from handiwork.events.base import Observation
 from handiwork.events.observation import (
     NOT_ALLOWED,
     BrowserOutputObservation,
@@ -45,9 +45,7 @@ _CELL_STATUS = {
 }
 
 
-def observation_text(
-    action: Action, observation: Observation | None, limit: int = 16_000, *, pages: bool = False
-) -> str:
+def observation_text(observation: Observation | None, limit: int = 16_000, *, pages: bool = False) -> str:
     """Return an action's outcome as text for the model, about ``limit`` characters at most.
 
     ``observation`` is None for an action that needs none. With ``pages`` the model has the tool `read_output`, and a

@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 from handiwork.agents.pages import page_text
 from handiwork.agents.rendering import observation_text
-from handiwork.events.action import BrowseURLAction
 from handiwork.events.base import Part
 from handiwork.events.observation import BrowserOutputObservation
 from tests.agents.states import check_golden
-
-GO = BrowseURLAction(url="https://shop.example/")
 
 
 def page(content: str = "", **facts: object) -> BrowserOutputObservation:
@@ -87,6 +84,6 @@ def test_a_page_without_text_says_so() -> None:
 
 def test_of_a_large_page_it_is_said_how_to_read_the_rest() -> None:
     large = page("head " * 2000, tail="tail " * 2000, size=10_000_000, blob="ab" * 32)
-    shown = observation_text(GO, large, 2000, pages=True)
+    shown = observation_text(large, 2000, pages=True)
     assert "read_output shows its lines" in "\n".join(inside(shown))
     assert len(shown) < 3_000

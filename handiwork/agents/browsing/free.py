@@ -70,13 +70,13 @@ def _messages(
         yield Message.text("assistant", reply)
     match observation:
         case BrowserOutputObservation():
-            text = observation_text(action, observation, PAGE) if whole else _shortly(observation)
+            text = observation_text(observation, PAGE) if whole else _shortly(observation)
             images = [part for part in (observation.screenshot, observation.marked_screenshot) if part and newest]
             yield Message("user", (Part(text=text), *images))
         case ErrorObservation(error_id="malformed"):
             yield Message.text("user", observation.content)
         case Observation():
-            yield Message.text("user", observation_text(action, observation, PAGE))
+            yield Message.text("user", observation_text(observation, PAGE))
         case None:
             pass
 

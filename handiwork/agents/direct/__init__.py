@@ -192,7 +192,7 @@ def _output_of(command: str, history: History) -> str:
 def _workspace(history: History) -> str:
     """Return the prompt's part about the workspace."""
     contents = {
-        action.path: observation_text(action, observation, LONGEST_FILE)
+        action.path: observation_text(observation, LONGEST_FILE)
         for action, observation in history
         if isinstance(action, FileReadAction) and observation is not None
     }

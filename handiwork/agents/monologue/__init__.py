@@ -130,7 +130,7 @@ def event_text(action: Action, observation: Observation | None) -> str:
     verb, target, body = describe(action)
     speaker = "The user: " if is_from_user(action) else ""
     text = f"{speaker}{verb} {target}\n{body}".strip()
-    outcome = "" if observation is None else f"\n{observation_text(action, observation, LONGEST)}"
+    outcome = "" if observation is None else f"\n{observation_text(observation, LONGEST)}"
     return f"{shorten(text, LONGEST)}{outcome}"
 
 

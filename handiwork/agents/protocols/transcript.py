@@ -108,7 +108,7 @@ def _messages(protocol: ReplyProtocol, source: _Source) -> Iterator[Message]:
             yield protocol.outcome(observation.content, call)
     elif observation is not None or (action.tool_call_id is not None and not action.runnable):
         images = observation.images if isinstance(observation, _WITH_IMAGES) and vision else ()
-        text = observation_text(action, observation, limit_of(action, limit), pages=True)
+        text = observation_text(observation, limit_of(action, limit), pages=True)
         if completion is None or (first is False and action.tool_call_id is None):
             text = f"{_heading(action)}{text}"
         yield protocol.outcome(text, action.tool_call_id, images)

@@ -147,7 +147,7 @@ async def _files(run: NodeRun, ask: Ask) -> str | list[Action]:
         reply = await ask(chooser, SELECTION, [("The files", "\n".join(listed))])
         paths = named_files(reply, listed, FILES)
         return [_read(path) for path in paths] or "Nothing: no file was chosen."
-    contents = [(_title(action), observation_text(action, o, LONGEST)) for action, o in run.results[1:]]
+    contents = [(_title(action), observation_text(o, LONGEST)) for action, o in run.results[1:]]
     return await ask(run, run.instruction, contents)
 
 
@@ -168,12 +168,12 @@ def _delegate(run: NodeRun) -> str | list[Action]:
         parts = [run.instruction, *(f"{text}\n" for _, text in run.inputs), f"The task:\n\n{run.task}"]
         agent = run.node.delegate or "BrowsingAgent"
         return [AgentDelegateAction(agent=agent, inputs={"task": "\n\n".join(filter(None, parts))})]
-    action, observation = run.results[-1]
+    _, observation = run.results[-1]
     if isinstance(observation, AgentDelegateObservation) and observation.outcome == "finished":
         outputs = observation.outputs
         lines = (str(outputs[name]) if name == "message" else f"{name}: {outputs[name]}" for name in outputs)
         return "\n".join(lines) or "Done."
-    return f"Nothing: {observation_text(action, observation, LONGEST)}"
+    return f"Nothing: {observation_text(observation, LONGEST)}"
 
 
 async def _code(run: NodeRun, ask: Ask) -> str | list[Action]:
@@ -188,7 +188,7 @@ async def _code(run: NodeRun, ask: Ask) -> str | list[Action]:
     action, observation = run.results[-1]
     if isinstance(observation, CmdOutputObservation) and observation.exit_code == 0:
         return action.thought
-    result = shorten(observation_text(action, observation, LONGEST), LONGEST)
+    result = shorten(observation_text(observation, LONGEST), LONGEST)
     findings = [("The code so far", action.thought), ("The result of its tests, which may be wrong", result)]
     return await ask(run, run.instruction, findings)
 

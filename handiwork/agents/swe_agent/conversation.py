@@ -232,7 +232,7 @@ class _TemplateWriter:
             return text
         if isinstance(observation, UserRejectObservation):
             return f"The user did not allow this command: {observation.content}"
-        return observation_text(step.action, observation, self._limit).removeprefix("Error: ")
+        return observation_text(observation, self._limit).removeprefix("Error: ")
 
     def step(self, step: SWEStep, turn: SWETurn | None, form: str) -> Iterator[Message]:
         """Yield the messages of a part of the history."""

@@ -45,7 +45,7 @@ def _texts(action: Action, observation: Observation | None, window: float | None
     else:
         fields = action.model_dump_json(exclude=_NO_CONTENT, exclude_defaults=True)
         request = f"{action.thought}\n{action.kind} {fields}".strip()
-    return request, "" if observation is None else observation_text(action, observation, limit_of(action, limit))
+    return request, "" if observation is None else observation_text(observation, limit_of(action, limit))
 
 
 def _tokens(action: Action, observation: Observation | None, window: float | None) -> tuple[float, float]:
