@@ -145,15 +145,20 @@ async def test_an_agent_does_not_run_on_fewer_instances_than_the_others(
 
 
 def test_rollouts_that_a_limit_cut_off_are_counted_as_their_tokens_are_too_low(tmp_path: Path) -> None:
-    outcomes: list[Outcome] = ["timeout", "timeout", "limit", "submitted"]
-    results = [Result(id=str(number), outcome=one, score=0.0) for number, one in enumerate(outcomes)]
+    outcomes: list[tuple[Outcome, str]] = [
+        ("timeout", "the time limit of 120 s is reached"),
+        ("limit", "the limit of 50 steps is reached"),
+        ("submitted", "its time was up"),
+        ("submitted", ""),
+    ]
+    results = [Result(id=why, outcome=one, why=why, score=0.0) for one, why in outcomes]
     run = {"instances": 4, "trials": 1, "metric": "accuracy", "agent": "x", "benchmark": "y"}
     cells = [MeasuredCell(cell(tmp_path, "CodeActAgent"), summarise(run, results, {}), results)]
     reports.write(tmp_path, cells, reports.summarise(cells))
     text = (tmp_path / "matrix-report.md").read_text()
     assert "| measured | lost | cut off |" in text
     assert "| CodeActAgent | 0.0 % (0.0 to 49.0) | 4 of 4 | 0 | 3 |" in text
-    assert "adding-test: CodeActAgent: The time limit cut off 2 of 4 rollouts: tokens and cost leave out" in text
+    assert "adding-test: CodeActAgent: A limit cut off 3 of 4 rollouts: tokens and cost leave out" in text
 
 
 def summary_of(score: float, tokens: int, cost: float = 0.0, unpriced: int = 0) -> Summary:

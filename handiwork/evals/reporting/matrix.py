@@ -14,13 +14,10 @@ from handiwork.evals.reporting.statistics import RESAMPLES
 from handiwork.evals.reporting.summary import Summary, natural
 from handiwork.evals.reporting.tables import Table
 from handiwork.evals.running.matrix import MatrixCell
-from handiwork.evals.running.results import Outcome, Result
+from handiwork.evals.running.results import Result
 from handiwork.events.base import Model
 
 NAME = "matrix-report"
-
-LIMITS: tuple[Outcome, ...] = ("timeout", "limit")
-"""The outcomes of rollouts that a limit cut off."""
 
 
 class MeasuredCell(NamedTuple):
@@ -140,7 +137,7 @@ def _notes(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[st
                 yield f"{benchmark}: {one.cell.agent} has no score on {missing} of {one.summary.wanted} instances."
             if one.summary.run.get("code") != first.summary.run.get("code"):
                 yield f"{benchmark}: {one.cell.agent} ran with another version of Handiwork than {first.cell.agent}."
-            own = *tables.timeout_notes(one.summary), *tables.change_notes(one.summary)
+            own = *tables.limit_notes(one.summary), *tables.change_notes(one.summary)
             yield from (f"{benchmark}: {one.cell.agent}: {note}" for note in own)
 
 
@@ -180,7 +177,7 @@ def _row(one: MeasuredCell) -> tuple[str, ...]:
         _score(one),
         f"{summary.measured} of {summary.wanted}",
         str(sum(summary.failures.values())),
-        str(sum(summary.endings[name].rollouts for name in LIMITS if name in summary.endings)),
+        str(summary.cut_off),
         *tables.cost_cells(summary),
         f"{summary.steps.mean:,.1f}",
     )

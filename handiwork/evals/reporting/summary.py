@@ -75,7 +75,8 @@ class Summary(Model):
     infrastructure or the grader; ``if_failed`` is the score if each of them counted as 0, None if there are none.
     ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k measured trials. ``figures`` are the
     benchmark's other figures, ``arms`` the scores of the arms. Amounts cover all rollouts: USD, tokens, steps, and
-    seconds of wall time. ``unpriced`` counts completions of unknown price, which ``cost`` leaves out.
+    seconds of wall time. ``unpriced`` counts completions of unknown price, which ``cost`` leaves out. ``cut_off``
+    counts the measured rollouts that a limit ended.
     """
 
     run: dict[str, JsonValue]
@@ -91,6 +92,7 @@ class Summary(Model):
     arms: list[ArmShare]
     groups: dict[str, Estimate]
     endings: dict[str, Ending]
+    cut_off: int
     cost: Amount
     user_cost: Amount
     feedback_cost: Amount = Amount(total=0.0, mean=0.0)
@@ -136,6 +138,7 @@ def summarise(
         arms=list(arms),
         groups=_groups(results),
         endings=_endings(results),
+        cut_off=sum(map(_is_cut_off, results)),
         cost=_amount(r.cost for r in results),
         user_cost=_amount(r.user_cost for r in results),
         feedback_cost=_amount(r.feedback_cost for r in results),
@@ -189,6 +192,10 @@ def ending(result: Result) -> str:
     if result.outcome != "submitted":
         return result.outcome
     return RIGHT if result.score == 1 else PARTIAL if result.score else WRONG
+
+
+def _is_cut_off(result: Result) -> bool:
+    return result.outcome in ("limit", "timeout") or (result.outcome == "submitted" and bool(result.why))
 
 
 def _is_failure(result: Result) -> bool:

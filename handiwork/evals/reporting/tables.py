@@ -95,19 +95,19 @@ def notes(summary: Summary) -> list[str]:
     if missing := summary.wanted - summary.measured:
         lines.append(f"{missing} of {summary.wanted} wanted instances have no score, and are in no mean.")
     lines += arm_notes(summary)
-    lines += timeout_notes(summary)
+    lines += limit_notes(summary)
     lines += change_notes(summary)
     if summary.unpriced:
         lines.append(f"The price of {summary.unpriced} completions is not known: the cost leaves them out.")
     return lines
 
 
-def timeout_notes(summary: Summary) -> Iterator[str]:
-    """Yield a note if the time limit cut rollouts off: a reply that it interrupts is in no count."""
-    if cut_off := summary.endings.get("timeout"):
+def limit_notes(summary: Summary) -> Iterator[str]:
+    """Yield a note if limits cut rollouts off."""
+    if summary.cut_off:
         yield (
-            f"The time limit cut off {cut_off.rollouts} of {summary.rollouts} rollouts: tokens and cost leave out "
-            "replies that it interrupted."
+            f"A limit cut off {summary.cut_off} of {summary.rollouts} rollouts: tokens and cost leave out replies that "
+            "the time limit interrupted."
         )
 
 

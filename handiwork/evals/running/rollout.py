@@ -278,7 +278,7 @@ def outcome_of(state: State, events: Sequence[Event]) -> tuple[Outcome, str]:
         return "sandbox", "the sandbox was lost"
     match state.agent_state:
         case "finished" | "awaiting_user_input":
-            return "submitted", ""
+            return "submitted", "its time was up" if _is_late(state) else ""
         case "rejected":
             return "gave up", str(state.outputs.get("reason", ""))
         case "paused":
@@ -296,9 +296,14 @@ def _paused_outcome(state: State) -> Outcome:
         return "format"
     if reason == "stuck":
         return "repeat"
-    if state.limits.time is not None and state.time >= state.limits.time:
+    if _is_late(state):
         return "timeout"
     return "limit" if reason in ("limit", "context") else "platform"
+
+
+def _is_late(state: State) -> bool:
+    """Return whether the time limit has come; an agent may then end its task with what it has."""
+    return state.limits.time is not None and state.time >= state.limits.time
 
 
 def _config(
