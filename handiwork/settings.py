@@ -311,9 +311,9 @@ def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
 
 def _with_server_of_model(settings: Settings, flags: Mapping[str, Any]) -> Settings:
     """Return the settings without a base_url for another model. Raises SettingsError for one that no model uses."""
-    layers = (flags, EnvSettingsSource(type(settings))(), written())
+    layers: tuple[Mapping[str, Any], ...] = (flags, EnvSettingsSource(type(settings))(), written())
     place = next((index for index, layer in enumerate(layers) if "base_url" in layer), len(layers))
-    models = [layer.get("model", "") for layer in layers]
+    models: list[str] = [layer.get("model", "") for layer in layers]
     if any(models[:place]):
         is_kept = keeps_server(settings.model, next(filter(None, models[place:]), ""))
         return settings if is_kept else settings.model_copy(update={"base_url": None})
