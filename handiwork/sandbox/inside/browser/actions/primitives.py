@@ -34,12 +34,13 @@ _PANE = """() => {
   // The document of another origin is null here, and may scroll.
   const frameScrolls = (element) => /^I?FRAME$/.test(element.tagName) &&
     !(element.contentDocument?.scrollingElement?.scrollHeight <= element.clientHeight + 1);
-  const hovered = [...document.querySelectorAll(":hover")];
-  if (hovered.some((element) => scrolls(element) || frameScrolls(element))) return null;
+  // Over a frame, only the elements of its document count as hovered.
+  const hovered = (element) => element.matches(":hover") || element.contentDocument?.querySelector(":hover");
+  const all = [...document.querySelectorAll("*")];
+  if (all.some((element) => hovered(element) && (scrolls(element) || frameScrolls(element)))) return null;
   for (const fits of [scrolls, frameScrolls]) {
     let best = null;
-    for (const element of document.querySelectorAll("*")) {
-      if (!fits(element)) continue;
+    for (const element of all.filter(fits)) {
       const box = element.getBoundingClientRect();
       const [left, right] = [Math.max(box.left, 0), Math.min(box.right, innerWidth)];
       const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, innerHeight)];
