@@ -105,7 +105,7 @@ def test_a_run_is_reproduced_with_its_data_in_another_place(program: Program, da
     moved = data.rename(bench / "adding")
     again = "eval", "reproduce", str(out), "--json", "--out"
     lost = program(*again, "lost")
-    assert (lost.returncode, "see this file, and give --data" in lost.stderr) == (2, True)
+    assert (lost.returncode, "see this file and docs/benchmarks.md, and give --data" in lost.stderr) == (2, True)
     found = program(*again, "found", HANDIWORK_BENCHDATA=str(bench))
     named = program(*again, "named", "--data", str(moved))
     for done in (found, named):

@@ -306,7 +306,7 @@ async def test_what_an_agent_submits_when_its_share_of_the_budget_is_spent_is_no
 
 async def test_what_an_agent_submits_at_the_time_limit_is_measured_and_says_so(tmp_path: Path) -> None:
     agent = f"{__name__}:{SubmitsAtLimit.__name__}"
-    work = await planned(sums(tmp_path / "data", "a"), script(tmp_path / "script", bash("")), agent=agent, time=0.5)
+    work = await planned(sums(tmp_path / "data", "a"), script(tmp_path / "script", bash("")), agent=agent, time=0.01)
     found = by_id((await finished(tmp_path / "out", work)).values())
     assert (found["a"].outcome, found["a"].score, found["a"].why) == ("submitted", 0.0, "its time was up")
 
