@@ -182,6 +182,16 @@ async def test_an_empty_answer_of_the_model_is_a_sample_without_edits() -> None:
     assert "Issue reproduced" in script.thought
 
 
+async def report_of(walk: Walk) -> str:
+    """Make the winner's edits, and return the agent's message."""
+    for action in await walk.step():
+        assert isinstance(action, FileEditAction)
+        walk.events += edited(action.path, action.old, action.new)
+    (end,) = await walk.step()
+    assert isinstance(end, AgentFinishAction)
+    return str(end.outputs["message"])
+
+
 async def test_the_report_names_the_tests_that_were_too_many_to_compare() -> None:
     walk = await walk_to_the_candidates(passed=[f"tests/test_area.py::test_{n}" for n in range(MOST_TESTS + 2)])
     await walk.step(f"lib/area.py\n{EDIT}", "I do not know.")
@@ -191,12 +201,7 @@ async def test_the_report_names_the_tests_that_were_too_many_to_compare() -> Non
     walk.tried(fork, {"phrases": ["Issue reproduced"]})
     (fork,) = await walk.step()
     walk.tried(fork, {"failed": [], "phrases": ["Issue resolved"]})
-    for action in await walk.step():
-        assert isinstance(action, FileEditAction)
-        walk.events += edited(action.path, action.old, action.new)
-    (end,) = await walk.step()
-    assert isinstance(end, AgentFinishAction)
-    message = str(end.outputs["message"])
+    message = await report_of(walk)
     assert f"{MOST_TESTS} tests that passed before (`python3 -m pytest -q`) still pass." in message
     assert "Unverified: 2 further tests that passed before: too many to compare." in message
 
@@ -214,12 +219,7 @@ async def test_the_report_names_a_candidate_that_resolves_the_issue_and_breaks_m
         {"failed": [], "phrases": ["Issue reproduced"]},
         {"failed": TESTS[:1], "phrases": ["Issue resolved"]},
     )
-    for action in await walk.step():
-        assert isinstance(action, FileEditAction)
-        walk.events += edited(action.path, action.old, action.new)
-    (end,) = await walk.step()
-    assert isinstance(end, AgentFinishAction)
-    message = str(end.outputs["message"])
+    message = await report_of(walk)
     assert "Changed lib/area.py: Candidate 1.1" in message
     assert "Unverified: nothing shows that the candidate resolves the issue by Reproduction test 1" in message
     assert "Candidate 1.2 resolves it, but more tests fail with that." in message
