@@ -6,6 +6,7 @@ import asyncio
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -147,6 +148,10 @@ async def test_the_budget_of_a_training_binds_for_all_workers_together(tmp_path:
             await rollouts.run([(graph, instance) for instance in rollouts.instances])
 
 
+def forget(_: Swarm) -> None:
+    """Keep nothing of the work on prompts."""
+
+
 class Pupils(TeamServer):
     """A model that knows the letter only if its instruction says "Read the task", as its own rewriting says."""
 
@@ -197,10 +202,29 @@ async def test_the_prompt_of_a_decision_that_asks_the_model_is_rewritten_too(tmp
     async with serving(server):
         run_plan = await planned(server, tmp_path / "data", "AB")
         async with graph_rollouts(run_plan, 2, None) as rollouts:
-            improved = [one async for one in improve_instructions(build(["io"], "references"), rollouts)]
+            improved = [one async for one in improve_instructions(build(["io"], "references"), rollouts, forget)]
     assert [(one.node, one.before, one.score) for one in improved] == [("io 1/answer", 0, 0), (DECISION, 0, 1)]
     assert improved[-1].swarm.node(DECISION).instruction == "Read the task."
     assert server.asked == 6  # for each of the two nodes: two critiques, one rewriting
+
+
+@pytest.mark.slow
+async def test_work_on_prompts_that_stops_after_each_pass_costs_no_call_more(tmp_path: Path) -> None:
+    server, file = Deciders(), tmp_path / "swarm.json"
+    save(build(["io"], "references"), file)
+
+    def stop(swarm: Swarm) -> None:
+        save(swarm, file)
+        raise RunStoppedError("stopped", failed=False)
+
+    async with serving(server):
+        run_plan = await planned(server, tmp_path / "data", "A")
+        async with graph_rollouts(run_plan, 2, None) as rollouts:
+            for _ in range(6):  # three passes, two rewritings, and nothing left to do
+                with suppress(RunStoppedError):
+                    assert [one async for one in improve_instructions(load(file), rollouts, stop)] == []
+    assert load(file).node(DECISION).instruction == "Read the task."
+    assert (server.asked, len(server.requests)) == (4, 10)  # as without a stop: three rollouts of two nodes, and four
 
 
 class Choosers(Pupils):
@@ -227,7 +251,7 @@ async def test_a_decision_that_chooses_a_number_gets_no_answers_as_examples(tmp_
     async with serving(server):
         run_plan = await planned(server, tmp_path / "data", "AB")
         async with graph_rollouts(run_plan, 2, None) as rollouts:
-            improved = [one async for one in improve_instructions(build(["io"], "select_best"), rollouts)]
+            improved = [one async for one in improve_instructions(build(["io"], "select_best"), rollouts, forget)]
     assert [(one.node, one.score) for one in improved] == [("io 1/answer", 0.5), (DECISION, 0.5)]
     assert len(server.decisions) == 10  # the beginning, three other prompts of the answer, one of the decision
     assert not any("What you replied" in prompt for prompt in server.decisions)
@@ -324,7 +348,8 @@ async def test_a_prompt_is_not_better_because_fewer_instances_were_measured(tmp_
     async with serving(server):
         run_plan = replace(await planned(server, tmp_path / "data", "AB"), benchmark=Shouting())
         async with graph_rollouts(run_plan, 2, None) as rollouts:
-            (improved,) = [one async for one in improve_instructions(build(["io"], "majority_vote"), rollouts)]
+            work = improve_instructions(build(["io"], "majority_vote"), rollouts, forget)
+            (improved,) = [one async for one in work]
     assert server.asked == 2  # a critique, a rewriting
     assert (improved.before, improved.score) == (0.5, 0.5)
     assert improved.swarm == build(["io"], "majority_vote")

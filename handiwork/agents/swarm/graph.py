@@ -87,18 +87,41 @@ class TrainingIteration(Model):
         return sum(self.scores) / len(self.scores)
 
 
+class NodeRecord(Model):
+    """A rollout as the nodes saw it: the task, the output of each node that ran, and the score."""
+
+    task: str
+    outputs: dict[str, str]
+    score: float
+
+
+class PromptProgress(Model):
+    """The progress of the work on prompts since the last iteration, over the ``instances``.
+
+    ``records`` are the rollouts with the prompts so far, by instance. ``node`` is the last one that was begun, with the
+    mean score ``before``; its ``candidates`` have not been measured yet.
+    """
+
+    instances: tuple[str, ...]
+    records: dict[str, NodeRecord]
+    node: str = ""
+    before: float = 0.0
+    candidates: tuple[SwarmNode, ...] = ()
+
+
 class Training(Model):
     """The progress of a swarm's training: the optimiser resumes from it, and the learning curve shows it.
 
     ``baseline`` is the moving average of scores; ``momentum`` and ``variance`` are Adam's moments, one an edge.
-    ``prompt_cost`` is the cost of the work on prompts so far, and ``lost_cost`` that of iterations that did not end, in
-    USD.
+    ``prompts`` is the progress of the work on prompts, None before it. ``prompt_cost`` is the cost of that work so far,
+    and ``lost_cost`` that of iterations that did not end, in USD.
     """
 
     iterations: tuple[TrainingIteration, ...] = ()
     baseline: float | None = None
     momentum: tuple[float, ...] = ()
     variance: tuple[float, ...] = ()
+    prompts: PromptProgress | None = None
     prompt_cost: float = 0.0
     lost_cost: float = 0.0
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from handiwork.agents.prompts import render
 from handiwork.agents.state import State
 from handiwork.agents.swarm.decision import asks_model, takes_examples
-from handiwork.agents.swarm.graph import DECISION, NodeExample, Swarm, SwarmNode
+from handiwork.agents.swarm.graph import DECISION, NodeExample, NodeRecord, PromptProgress, Swarm, SwarmNode
 from handiwork.agents.swarm.operations import instruction_of
 from handiwork.evals.running.rollout import FinishedRollout
 from handiwork.evals.training.edges import GraphRollouts
@@ -17,15 +17,6 @@ from handiwork.events.codec import from_json
 
 MOST = 4
 """Failures that are criticised and examples that are shown, as in GPTSwarm."""
-
-
-@dataclass(frozen=True)
-class NodeRecord:
-    """A rollout as the nodes saw it: the task, the output of each node that ran, and the score."""
-
-    task: str
-    outputs: dict[str, str]
-    score: float
 
 
 @dataclass(frozen=True)
@@ -38,25 +29,40 @@ class ImprovedSwarm:
     score: float
 
 
-async def improve_instructions(swarm: Swarm, rollouts: GraphRollouts) -> AsyncGenerator[ImprovedSwarm]:
+async def improve_instructions(
+    swarm: Swarm, rollouts: GraphRollouts, keep: Callable[[Swarm], None]
+) -> AsyncGenerator[ImprovedSwarm]:
     """Yield the swarm after the work on each node of its most probable graph, in the graph's order.
 
     A node keeps its prompt unless another has a higher mean score over the instances that both measured. The others are
     its instruction or one that the model rewrites after its critique of MOST failures, with its examples or MOST of its
-    outputs in rollouts that succeeded. Costs at most three passes over the instances for each node. Raises
-    RunStoppedError, LLMError.
+    outputs in rollouts that succeeded. Costs at most three passes over the instances for each node. ``keep`` is called
+    with the swarm after each pass: from there the work resumes on the same instances. Raises RunStoppedError, LLMError.
     """
-    records = await _measure(swarm, rollouts)
-    for name in swarm.most_probable().order():
-        node, before = swarm.node(name), _mean(records.values())
-        if not asks_model(node, swarm.strategy) or before == 1:
+    instances, progress = tuple(instance.id for instance in rollouts.instances), swarm.training.prompts
+    if progress is None or progress.instances != instances:
+        progress = PromptProgress(instances=instances, records=await _measure(swarm, rollouts))
+        keep(_with_progress(swarm, progress))
+    order = swarm.most_probable().order()
+    for name in order[order.index(progress.node) if progress.node in order else 0 :]:
+        if name != progress.node:
+            node, records = swarm.node(name), progress.records.values()
+            if not asks_model(node, swarm.strategy) or _mean(records) == 1:
+                continue
+            candidates = tuple(await _candidates(node, swarm, list(records), rollouts))
+            progress = progress.model_copy(update={"node": name, "before": _mean(records), "candidates": candidates})
+            keep(_with_progress(swarm, progress))
+        elif not progress.candidates:
             continue
-        for candidate in await _candidates(node, swarm, list(records.values()), rollouts):
-            other = _with_node(swarm, candidate)
+        while progress.candidates:
+            other = _with_node(swarm, progress.candidates[0])
             measured = await _measure(other, rollouts)
-            if _is_better(measured, records):
-                swarm, records = other, measured
-        yield ImprovedSwarm(swarm, name, before, _mean(records.values()))
+            update: dict[str, object] = {"candidates": progress.candidates[1:]}
+            if _is_better(measured, progress.records):
+                swarm, update["records"] = other, measured
+            progress = progress.model_copy(update=update)
+            keep(_with_progress(swarm, progress))
+        yield ImprovedSwarm(swarm, name, progress.before, _mean(progress.records.values()))
 
 
 async def _measure(swarm: Swarm, rollouts: GraphRollouts) -> dict[str, NodeRecord]:
@@ -77,7 +83,7 @@ def _record(rollout: FinishedRollout, score: float) -> NodeRecord:
     texts = {name: str(text) for name, text in outputs.items()} if isinstance(outputs, dict) else {}
     if "message" in state.outputs:  # the agent's notes do not keep the decision
         texts[DECISION] = str(state.outputs["message"])
-    return NodeRecord(state.task, texts, score)
+    return NodeRecord(task=state.task, outputs=texts, score=score)
 
 
 def _is_better(new: Mapping[str, NodeRecord], old: Mapping[str, NodeRecord]) -> bool:
@@ -114,6 +120,10 @@ async def _candidates(
         demonstrations.append(examples)
     pairs = list(product(instructions, demonstrations))[1:]
     return [node.model_copy(update={"instruction": i, "examples": e}) for i, e in pairs if i or not node.instruction]
+
+
+def _with_progress(swarm: Swarm, progress: PromptProgress) -> Swarm:
+    return swarm.model_copy(update={"training": swarm.training.model_copy(update={"prompts": progress})})
 
 
 def _with_node(swarm: Swarm, node: SwarmNode) -> Swarm:

@@ -62,9 +62,9 @@ def train(
 ) -> Exit:
     """Train the edges of a swarm by REINFORCE on the scores of a benchmark, and draw the swarm.
 
-    The file is written after each iteration: the same command resumes a training that was stopped or killed. Measure
-    the result on other instances with `handiwork eval run BENCHMARK --agent FILE`, use it with `handiwork run --agent
-    FILE`.
+    The file is written after each iteration, and after each pass of --improve over the instances: the same command
+    resumes a training that was stopped or killed. Measure the result on other instances with `handiwork eval run
+    BENCHMARK --agent FILE`, use it with `handiwork run --agent FILE`.
 
     \b
     handiwork swarm train mint --split gsm8k --limit 20 --agents io,cot,cot --strategy majority_vote --max-iterations 20

@@ -127,21 +127,21 @@ async def _train_edges(swarm: Swarm, rollouts: GraphRollouts, training: Training
 
 
 async def _improve(swarm: Swarm, rollouts: GraphRollouts, out: Path) -> None:
-    """Improve the nodes' prompts, and save the swarm with the cost after each node and at the end."""
-    before = rollouts.spent - swarm.training.prompt_cost
+    """Improve the nodes' prompts, and save the swarm with the cost after each pass and at the end."""
+    before, latest = rollouts.spent - swarm.training.prompt_cost, swarm
 
-    def keep() -> None:
+    def keep(swarm: Swarm) -> None:
+        nonlocal latest
+        latest = swarm
         training = swarm.training.model_copy(update={"prompt_cost": rollouts.spent - before})
         save(swarm.model_copy(update={"training": training}), out)
 
     try:
-        async with aclosing(improve_instructions(swarm, rollouts)) as nodes:
+        async with aclosing(improve_instructions(swarm, rollouts, keep)) as nodes:
             async for improved in nodes:
-                swarm = improved.swarm
-                keep()
                 _tell(f"{improved.node}: score {improved.before:.2f}, now {improved.score:.2f}")
     finally:
-        keep()  # a training that was stopped has spent it too
+        keep(latest)  # a training that was stopped has spent it too
 
 
 def draw(file: Path) -> Exit:
