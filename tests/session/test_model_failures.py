@@ -16,7 +16,7 @@ import pytest
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
-from handiwork.agents.swarm.graph import DECISION, Swarm, SwarmNode, save
+from handiwork.agents.swarm.graph import DECISION, Swarm, SwarmNode, build, save
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, ChangeAgentStateAction, MessageAction
 from handiwork.events.observation import AgentDelegateObservation, CmdOutputObservation, ErrorObservation
 from handiwork.events.record import ApprovalEvent, CompletionEvent, CondensationEvent, LoopEvent
@@ -197,21 +197,27 @@ async def test_a_model_that_only_reasons_until_its_limit_is_told_and_the_session
     assert served.asked()[-1].startswith("user: Error: Your reply reached its length limit before its answer began.")
 
 
-async def test_a_question_beside_the_conversation_is_asked_again_after_empty_answers(
-    served: Served, tmp_path: Path
-) -> None:
+async def test_a_node_of_a_swarm_is_asked_once_more_after_empty_answers(served: Served, tmp_path: Path) -> None:
     (served.bench.workspace / "a.txt").write_text("price: 12\n")
     nodes = (SwarmNode(name="files", operation="files"), SwarmNode(name=DECISION, operation=DECISION))
     save(Swarm(nodes=nodes, links=(("files", DECISION),), strategy="random_choice"), tmp_path / "swarm.json")
-    session = await served.session(EMPTY, EMPTY, agent=find(str(tmp_path / "swarm.json")))
-    state = await session.run("What is the price?")
-    assert state.change is not None
-    assert (state.agent_state, state.change.reason) == ("error", "model")
-    served.plan(Reply(content="a.txt"), Reply(content="It costs 12."))
-    state = await session.run()
+    plans = EMPTY, EMPTY, Reply(content="a.txt"), Reply(content="It costs 12.")
+    state = await (await served.session(*plans, agent=find(str(tmp_path / "swarm.json")))).run("What is the price?")
     await served.check(state)
     assert state.outputs == {"message": "It costs 12."}
     assert "price: 12" in served.asked()[-1]
+
+
+async def test_a_node_of_a_swarm_that_gets_no_answer_is_one_voice_less(served: Served, tmp_path: Path) -> None:
+    save(build(["io", "io"], "majority_vote"), tmp_path / "swarm.json")
+    plans = ALL_THOUGHT, ALL_THOUGHT, Reply(content="4")
+    session = await served.session(*plans, agent=find(str(tmp_path / "swarm.json")))
+    state = await session.run("What is 2 + 2?")
+    await served.check(state)
+    assert state.outputs == {"message": "4"}
+    served.plan(*[ALL_THOUGHT] * 4)
+    state = await session.run("Are you sure?")
+    assert (state.agent_state, state.outputs) == ("rejected", {"reason": "The model gave no answer."})
 
 
 async def test_what_the_model_does_wrong_it_is_told(served: Served) -> None:

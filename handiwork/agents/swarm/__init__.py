@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import ClassVar
@@ -19,9 +20,10 @@ from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.state import State
 from handiwork.agents.swarm.graph import DECISION, Swarm, default_swarm, load
 from handiwork.agents.swarm.operations import NodeRun, perform
-from handiwork.events.action import AgentFinishAction, AgentThinkAction, MessageAction
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, AgentThinkAction, MessageAction
 from handiwork.events.base import Action, Observation, Part, utc_now
 from handiwork.events.observation import ErrorObservation
+from handiwork.llm.errors import EmptyAnswerError, OutputLimitError
 from handiwork.llm.types import Message
 
 TEMPERATURE = 0.7
@@ -66,8 +68,9 @@ class SwarmNotes(BaseModel):
 class SwarmAgent(Agent[SwarmNotes]):
     """Runs the nodes of a graph in topological order, one operation in a step or a few; the last decides.
 
-    Uses the edges of a trained swarm whose probability exceeds one half. A later message of the user runs the graph
-    again, on the whole conversation. A subclass sets another ``swarm``.
+    Uses the edges of a trained swarm whose probability exceeds one half. A node whose model answers nothing twice has
+    an empty output. A later message of the user runs the graph again, on the whole conversation. A subclass sets
+    another ``swarm``.
     """
 
     description = "GPTSwarm's way: a graph of operations of several agents, whose edges can be trained, and a decision."
@@ -101,11 +104,16 @@ class SwarmAgent(Agent[SwarmNotes]):
         async def ask(run: NodeRun, instruction: str, findings: Sequence[tuple[str, str]]) -> str:
             temperature = 0.0 if run.node.operation == DECISION else TEMPERATURE
             conversation = self._messages(run, instruction, findings, images)
-            return (await self.llm.complete(conversation, temperature=temperature)).content
+            for one in (temperature, TEMPERATURE):
+                with suppress(EmptyAnswerError, OutputLimitError):
+                    return (await self.llm.complete(conversation, temperature=one)).content
+            return ""
 
         result = await perform(run, ask)
         if not isinstance(result, str):
             return result
+        if name == DECISION and not result:
+            return AgentRejectAction(outputs={"reason": "The model gave no answer."})
         if name == DECISION:
             return AgentFinishAction(outputs={"message": result})  # not kept: a hook may ask for another decision
         notes.outputs[name] = result

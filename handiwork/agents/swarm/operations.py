@@ -190,7 +190,7 @@ async def _code(run: NodeRun, ask: Ask) -> str | list[Action]:
         return action.thought
     result = shorten(observation_text(observation, LONGEST), LONGEST)
     findings = [("The code so far", action.thought), ("The result of its tests, which may be wrong", result)]
-    return await ask(run, run.instruction, findings)
+    return await ask(run, run.instruction, findings) or action.thought
 
 
 def _python(reply: str) -> str:
