@@ -19,10 +19,10 @@ from handiwork.agents.codenav.retrieval import RetrieveAction, RetrieveObservati
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction
 from handiwork.events.observation import AgentDelegateObservation, ErrorObservation
-from handiwork.llm.errors import EmptyAnswerError
-from handiwork.llm.types import Capabilities, Completion
+from handiwork.llm.types import Capabilities
 from handiwork.session.approval.rules import ExecutionContext, needs_approval, rule_for
 from handiwork.session.run import RunResult
+from tests.agents.silent_model import OftenSilent
 
 FILES = {
     "shop/tax.py": '''\
@@ -282,16 +282,6 @@ def test_a_generated_docstring_is_reused_in_the_next_session(shop: Path, tmp_pat
     again, second = run(shop, search, reply("done", "False"), agent=agent)
     assert (len(first.requests), len(second.requests), again.outcome) == (3, 2, "rejected")
     assert "Return net + 20." in str(second.requests[1])
-
-
-class OftenSilent(handiwork.ScriptedLLM):
-    """Fails as a client does whose server sends an answer without content, for each empty reply of its script."""
-
-    async def complete(self, *args: Any, **rest: Any) -> Completion:
-        completion = await super().complete(*args, **rest)
-        if not (completion.content or completion.tool_calls):
-            raise EmptyAnswerError("the server sent an empty answer")
-        return completion
 
 
 @pytest.mark.slow

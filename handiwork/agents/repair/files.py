@@ -92,7 +92,7 @@ class FileProgress:
     workspace. ``originals`` are the files as they were read first, ``actual`` as they are now; ``stale`` files must be
     read again, ``blocked`` ones cannot be edited. ``pieces`` are the first lines of files too long for one observation,
     ``ends`` the numbers of those lines, ``lengths`` the numbers of all lines, and ``dense`` the first lines of pieces
-    that are too long themselves. ``replies`` are the model's replies by the thought of their actions.
+    that are too long themselves. ``replies`` are the model's replies by the thought of their actions, "" for no reply.
     """
 
     longest: ClassVar[int] = LONGEST_FILE
@@ -119,7 +119,7 @@ class FileProgress:
         match action, observation:
             case _, UserRejectObservation() | HookRejectObservation():
                 self.is_refused = True
-            case AgentThinkAction(), None if reply:
+            case AgentThinkAction(), None:
                 self.replies[action.thought] = reply
             case CmdRunAction(), CmdOutputObservation() if not may_repeat(observation):
                 self._run(action, observation)

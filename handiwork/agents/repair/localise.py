@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.functions import bare, constants, definitions, functions, outline
 from handiwork.agents.repair.places import Place, Project, suspects
 from handiwork.events.action import AgentThinkAction
+from handiwork.llm.errors import EmptyAnswerError, OutputLimitError
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message
 
@@ -22,6 +24,9 @@ MOST = 4
 
 WHICH_FILES, WHICH_PLACES = "Which files have the mistake?", "Which functions or constants are wrong?"
 """The thoughts by which the history tells the model's replies apart."""
+
+TEMPERATURES = (0.0, 1.0)
+"""The temperatures of a choice, and of the same question after an empty answer."""
 
 FEW = 3
 """Number of suspects that are tried without asking the model."""
@@ -46,8 +51,7 @@ async def choose_files(llm: AgentLLM, project: Project, task: str, paths: Sequen
     offered = sorted(paths, key=lambda path: PurePosixPath(path).stem not in clues)[:PATHS]
     prompt = render("repair/files", check=project.check, output=output, task=task, paths=offered, most=MOST)
     items = {"type": "array", "items": {"enum": offered}, "minItems": 1, "maxItems": MOST}
-    completion = await ask_in_form(llm, Message.text("user", prompt), _object(files=items), 0.0)
-    return AgentThinkAction(thought=WHICH_FILES).with_fields(completion=completion.event)
+    return await _choose(llm, WHICH_FILES, prompt, _object(files=items))
 
 
 def chosen_files(reply: str, listed: Sequence[str]) -> list[str]:
@@ -72,8 +76,16 @@ async def choose_places(llm: AgentLLM, project: Project, task: str) -> AgentThin
     known = _object(act={"enum": ["rewrite", "delete"]}, path={"enum": paths}, name={"enum": names})
     added = _object(act={"const": "add"}, path={"enum": paths}, name={"type": "string", "maxLength": 60})
     items = {"type": "array", "items": {"anyOf": [known, added]}, "minItems": 1, "maxItems": MOST}
-    completion = await ask_in_form(llm, Message.text("user", prompt), _object(places=items), 0.0)
-    return AgentThinkAction(thought=WHICH_PLACES).with_fields(completion=completion.event)
+    return await _choose(llm, WHICH_PLACES, prompt, _object(places=items))
+
+
+async def _choose(llm: AgentLLM, thought: str, prompt: str, form: JsonSchema) -> AgentThinkAction:
+    """Return the thought with the model's reply; without one if the model gives no answer."""
+    for temperature in TEMPERATURES:
+        with suppress(EmptyAnswerError, OutputLimitError):
+            completion = await ask_in_form(llm, Message.text("user", prompt), form, temperature)
+            return AgentThinkAction(thought=thought, completion=completion.event)
+    return AgentThinkAction(thought=thought)
 
 
 def chosen_places(reply: str, project: Project) -> list[Place]:

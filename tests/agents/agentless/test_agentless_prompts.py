@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -31,9 +30,9 @@ from handiwork.events.observation import (
     FileReadObservation,
     ForkObservation,
 )
-from handiwork.llm.errors import EmptyAnswerError
 from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.llm.types import Capabilities, Completion
+from handiwork.llm.types import Capabilities
+from tests.agents.silent_model import OftenSilent
 from tests.agents.states import check_golden, edited, file_read, ran, reply, shown, state_of, task
 
 AREA = "LIMIT = 3\n\n\ndef half(x):\n    return x / 2\n\n\ndef area(a, b):\n    return a + b\n"
@@ -54,16 +53,6 @@ class FewAgentless(AgentlessAgent):
     """Two candidates and one reproduction test."""
 
     inputs = FewInputs
-
-
-class OftenSilent(ScriptedLLM):
-    """Fails as a client does whose server sends an answer without content, for each empty reply of its script."""
-
-    async def complete(self, *args: Any, **rest: Any) -> Completion:
-        completion = await super().complete(*args, **rest)
-        if not completion.content:
-            raise EmptyAnswerError("the server sent an empty answer")
-        return completion
 
 
 @dataclass

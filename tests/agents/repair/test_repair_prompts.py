@@ -22,6 +22,7 @@ from handiwork.events.base import Event
 from handiwork.events.observation import ChildOutcome, ErrorObservation, ForkObservation
 from handiwork.events.record import SessionStarted
 from handiwork.llm.scripted.model import ScriptedLLM
+from tests.agents.silent_model import OftenSilent
 from tests.agents.states import check_golden, file_read, ran, reply, shown, state_of, task
 
 CODE = "def half(x):\n    return x / 2\n\n\ndef area(a, b):\n    return a + b\n"
@@ -45,7 +46,7 @@ def failing(*more: Event, trace: str = TRACE, files: str = FILES) -> State:
 
 
 async def step(state: State, *replies: str) -> tuple[Step, ScriptedLLM]:
-    llm = ScriptedLLM(replies)
+    llm = OftenSilent(replies)
     return await RepairAgent(llm).step(state), llm
 
 
@@ -327,6 +328,22 @@ async def test_the_model_chooses_the_files_to_read_in_a_large_project() -> None:
     (action,), _ = await step(state_of(*before, chosen, action))  # pyright: ignore[reportGeneralTypeIssues]
     assert isinstance(action, FileReadAction)
     assert action.path == "lib/part7.py"
+
+
+async def test_a_choice_without_an_answer_is_asked_for_once_more_then_the_repair_goes_on() -> None:
+    many = "".join(f"def f{n}(x):\n    return x\n\n\n" for n in range(4))
+    before = [
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, "many.py\ntests/test_many.py\n", 0),
+        *ran(CHECK, "1 failed\n", 1),
+        *file_read("tests/test_many.py", "from many import f0\n"),
+        *file_read("many.py", many),
+    ]
+    silent, llm = await step(state_of(*before), "", "")
+    assert isinstance(silent, AgentThinkAction)
+    assert len(llm.requests) == 2
+    first, _ = await step(state_of(*before, silent), "```\ndef f0(x):\n    return 0\n```")
+    assert isinstance(first, ForkAction)
 
 
 async def test_the_rejection_names_files_that_could_not_be_read() -> None:
