@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.repair.check import moves
 from handiwork.agents.repair.edits import TextEdit
 from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
@@ -90,7 +91,8 @@ class ValidationAgent(Agent):
             return wait
         last = runs[-1][1] if runs else None
         if not isinstance(last, CmdOutputObservation) or last.status not in ENDED:
-            return CmdRunAction(command=inputs.check, timeout=inputs.timeout)
+            command = f"({inputs.check}\n)" if moves(inputs.check) else inputs.check  # it may run again in this shell
+            return CmdRunAction(command=command, timeout=inputs.timeout)
         start = max(number for number, (action, _) in enumerate(runs) if action.command)
         outputs = [o for _, o in runs[start:] if isinstance(o, CmdOutputObservation)]
         seconds = (outputs[-1].timestamp - runs[start][0].timestamp).total_seconds()

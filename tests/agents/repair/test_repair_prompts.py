@@ -16,6 +16,7 @@ from handiwork.agents.repair.files import LIST, MOST_LISTED
 from handiwork.agents.repair.functions import functions, replaced
 from handiwork.agents.repair.localise import chosen_places
 from handiwork.agents.repair.places import Project
+from handiwork.agents.repair.validation import ValidationAgent
 from handiwork.agents.state import State
 from handiwork.events.action import AgentRejectAction, AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
 from handiwork.events.base import Event
@@ -407,6 +408,14 @@ async def test_a_check_that_does_not_end_is_stopped_and_runs_again_in_a_new_sand
     following, _ = await step(state)
     assert isinstance(following, CmdRunAction)
     assert following.command == CHECK
+
+
+def test_a_check_in_a_part_of_the_project_leaves_the_shell_of_its_copy_where_it_is() -> None:
+    state = state_of()
+    state.inputs = {"task": "rewrite area", "edits": [], "number": 0, "check": "cd shapes && make test"}
+    check = ValidationAgent(ScriptedLLM([])).step(state)
+    assert isinstance(check, CmdRunAction)
+    assert check.command == "(cd shapes && make test\n)"
 
 
 @pytest.mark.parametrize(("minutes", "timeout"), [(2, None), (9, None), (10, 60.0)])
