@@ -46,6 +46,22 @@ ASCII = st.lists(st.text(CHARACTERS, max_size=4).map(str.encode), max_size=5)
 LINES = st.lists(st.binary(max_size=4).map(lambda b: b.replace(b"\n", b"").replace(b"\r", b"")), max_size=5)
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("area.py", "\nFiles with a similar name: lib/area.py, src/area.py."),
+        ("lib/Area.py", "\nFiles with a similar name: lib/area.py, src/area.py."),
+        ("lib/areas.py", "\nFiles with a similar name: lib/area.py, src/area.py."),
+        ("half.py", ""),
+    ],
+)
+def test_a_missing_file_is_told_with_those_of_a_similar_name(name: str, told: str, tools: Tools) -> None:
+    for folder in ("lib", "src", ".git", "node_modules/a"):
+        (tools.folder / folder).mkdir(parents=True)
+        (tools.folder / folder / "area.py").touch()
+    assert tools("open", name) == (f"Error: there is no file {name}.{told}\n", 1)
+
+
 @settings(max_examples=15)
 @given(lines=LINES, end=st.sampled_from([b"\n", b"\r\n"]), final=st.booleans(), new=ASCII, data=st.data())
 def test_an_edit_touches_nothing_outside_of_its_range(

@@ -16,6 +16,9 @@ registry = cast("Any", variables).registry
 
 LONGEST = 1_000
 """Characters shown of a line."""
+SKIPPED = {"node_modules", "site-packages", "dist-packages", "__pycache__"}
+WALKED, NAMED = 20_000, 3
+"""Files and directories that are searched for a missing file's name, and files with a similar one that are told."""
 
 
 def fail(message: str) -> NoReturn:
@@ -52,7 +55,7 @@ class FileWindow:
         try:
             self.lines = split(self.path.read_bytes())
         except FileNotFoundError:
-            fail(f"Error: there is no file {name}.")
+            fail(f"Error: there is no file {name}.\n{_alike(name)}")
         except OSError as error:
             fail(f"Error: {name} cannot be read: {error.strerror}.")
         self.size = max(1, int(registry.get("WINDOW", 100)))
@@ -90,6 +93,24 @@ class FileWindow:
         rows += [f"{n + 1}:{_shown(lines[n])}" for n in range(self.first, last)]
         rows += [f"({len(lines) - last} more lines below)"] * (last < len(lines))
         return "\n".join(rows) + "\n"
+
+
+def _alike(name: str) -> str:
+    """Return the line that names files below this directory whose name is the same or nearly so, "" without any."""
+    from difflib import get_close_matches  # here, so that no other call waits for it
+
+    wanted, seen = os.path.basename(name).lower(), 0
+    paths: dict[str, list[str]] = {}
+    for folder, folders, files in os.walk("."):
+        folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in SKIPPED)
+        for file in sorted(files):
+            paths.setdefault(file.lower(), []).append(os.path.join(folder, file)[2:])
+        seen += 1 + len(files)
+        if seen > WALKED:
+            break
+    names = [wanted] if wanted in paths else get_close_matches(wanted, paths, NAMED, 0.8)
+    found = [path for one in names for path in paths[one]][:NAMED]
+    return f"Files with a similar name: {', '.join(found)}." if found else ""
 
 
 def _shown(line: bytes) -> str:
