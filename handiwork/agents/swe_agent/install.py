@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from pydantic import Field, JsonValue
 
+from handiwork.agents.repair.files import may_repeat
 from handiwork.agents.swe_agent.bundles import SUPPORT, Bundle, pack
 from handiwork.agents.swe_agent.templates import SWEConfigError
 from handiwork.events.action import CmdRunAction, FileWriteAction
@@ -65,6 +66,10 @@ _PACKED = re.compile(r"^(\d+) ([A-Za-z0-9+/=]+)\s*$", re.MULTILINE)
 """What `_patch show` prints: the length of the whole in characters, and a piece of it."""
 
 
+class _InterruptedError(Exception):
+    """An action of the installation did not run to its end."""
+
+
 class BundleFolder(Model):
     """A bundle's folder on the host; ``hidden`` tools are not offered."""
 
@@ -89,7 +94,24 @@ class InstallToolsAction(Action):
     timeout: float = Field(default=300.0, gt=0)
 
     async def execute(self, run: Run) -> Observation:
-        """Upload the bundles, run their ``install.sh``, and remember the workspace as it is. Raises SandboxError."""
+        """Upload the bundles, run their ``install.sh``, and remember the workspace as it is. Raises SandboxError.
+
+        An interrupt ends all of it, so that it can be repeated.
+        """
+
+        async def run_whole(action: Action) -> Observation:
+            observation = await run(action)
+            if may_repeat(observation):
+                raise _InterruptedError
+            return observation
+
+        try:
+            return await self._install(run_whole)
+        except _InterruptedError:
+            text = "The installation of the tools was interrupted."
+            return ErrorObservation(content=text, error_id="interrupted")
+
+    async def _install(self, run: Run) -> Observation:
         try:
             bundles = [Bundle(Path(one.path), one.hidden) for one in self.bundles]
             made = await run(CmdRunAction(command=_MAKE_FOLDER, timeout=_SECONDS))

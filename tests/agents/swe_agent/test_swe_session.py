@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 import subprocess
@@ -16,12 +17,17 @@ import handiwork
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.finish import NOT_DONE
 from handiwork.agents.state import State
+from handiwork.agents.swe_agent import SWEAgent, SWENotes
+from handiwork.agents.swe_agent.install import BundleFolder, InstallToolsAction
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities, Message
+from handiwork.sandbox.host import HostSandbox
 from handiwork.session.run import RunResult
+from tests.agents.states import state_of, task
 from tests.agents.swe_agent.published import write_published
+from tests.sandbox.helpers import Blobs
 
 TEXT = Capabilities(tools=False, window=16_384)
 CALC = "import os\n\n\ndef add(a, b):\n    return a - b\n\n\n" + "".join(f"N{n} = {n}\n" for n in range(150))
@@ -190,6 +196,31 @@ def write_bundle(folder: Path, config: str, install: str = "", **executables: st
     for name, text in executables.items():
         (folder / "bin" / name).write_text(text)
         (folder / "bin" / name).chmod(stat.S_IRUSR | stat.S_IWUSR)  # SWE-agent makes them executable itself
+
+
+async def test_an_installation_that_the_user_interrupts_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "project").mkdir()
+    write_bundle(tmp_path / "slow", "tools: {}\n", install='touch "$ROOT/begun"; sleep 60\n')
+    install = InstallToolsAction(bundles=(BundleFolder(path=str(tmp_path / "slow")),), root=str(tmp_path / "project"))
+    sandbox = HostSandbox(tmp_path / "project", Blobs().save)
+    await sandbox.start()
+    try:
+        installing = asyncio.create_task(install.execute(sandbox.execute))
+        async with asyncio.timeout(60):
+            while not (tmp_path / "project/begun").exists():
+                await asyncio.sleep(0.01)
+        await sandbox.interrupt()
+        interrupted = await installing
+    finally:
+        await sandbox.close()
+    state = state_of(task("Go."), install, interrupted)
+    state.data = SWENotes()
+    again = await SWEAgent(ScriptedLLM([])).step(state)
+    assert not isinstance(again, Action)
+    assert isinstance(again[0], InstallToolsAction)
 
 
 NOTES = {
