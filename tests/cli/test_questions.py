@@ -48,6 +48,8 @@ from handiwork.session.user_events import (
 )
 from tests.cli.program import bash, edit, finish
 
+pytestmark = pytest.mark.slow
+
 E = TypeVar("E", bound=Event)
 
 

@@ -26,6 +26,8 @@ from handiwork.evals.running.run import Caps, Run, local
 from tests.cli.program import finish
 from tests.evals.runs import ADDING, no_status, script, sums
 
+pytestmark = pytest.mark.slow
+
 TEXT = "{http://www.w3.org/2000/svg}text"
 
 

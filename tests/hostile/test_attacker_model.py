@@ -29,6 +29,8 @@ from tests.hostile.model_server import (
     plain_answer,
 )
 
+pytestmark = pytest.mark.slow
+
 ASK = [Message.text("user", "my secret plan")]
 QUICK = Patience(attempts=2, silence=10.0, deadline=20.0, pause=0.01)
 
@@ -80,7 +82,6 @@ def outcomes() -> Iterator[dict[str, dict[str, Any]]]:
         yield found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", WITHOUT_END)
 def test_an_answer_without_end_stops_early_and_takes_little_memory(
     outcomes: dict[str, dict[str, Any]], kind: str
@@ -101,7 +102,6 @@ def test_a_compressed_answer_is_refused_and_none_is_asked_for() -> None:
     assert "accept-encoding: identity" in server.posts("bomb")[0].head.lower()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["anthropic:claude-sonnet-4-6", "google:gemini-2.5-flash"])
 def test_the_bounds_hold_for_the_clients_of_providers_too(model: str) -> None:
     bomb = packed()
@@ -140,7 +140,6 @@ def test_the_bounds_hold_for_the_clients_of_providers_too(model: str) -> None:
     assert all(post.sent < OFFERED / 4 for post in server.received)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["any", "anthropic:claude-sonnet-4-6", "google:gemini-2.5-flash"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_never_followed_with_a_prompt(model: str, status: int) -> None:
@@ -273,7 +272,6 @@ async def test_an_answer_that_drips_ends_at_the_deadline() -> None:
         await llm.close()
 
 
-@pytest.mark.slow
 def test_a_session_stops_at_an_answer_without_end_and_is_resumed(program: Program) -> None:
     with model_server(text=WITHOUT_END["text"][0]) as server:
         flags = ["--model", "any", "--base-url", server.base_url("text"), "--sandbox", "none"]
@@ -286,7 +284,6 @@ def test_a_session_stops_at_an_answer_without_end_and_is_resumed(program: Progra
     assert program("resume", name[1], "--model", script).returncode == 0
 
 
-@pytest.mark.slow
 def test_what_a_server_says_sends_nothing_to_the_terminal(program: Program) -> None:
     sequence = "\x1b]0;mine\x07\x1b[2Jsorry\x9b2J"
     body = json.dumps({"error": {"message": sequence}}).encode()

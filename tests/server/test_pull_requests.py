@@ -18,6 +18,8 @@ from scripts.harness.forge import Standin
 from scripts.harness.serving import Api, Program, bash, finish, until
 from tests.workspace.trees import git, read_tree
 
+pytestmark = pytest.mark.slow
+
 Kind = Literal["github", "gitlab"]
 Clone = Callable[..., Path]
 
@@ -361,7 +363,6 @@ cp -r {tmp}/handiwork-files-* {out}/
 """
 
 
-@pytest.mark.slow
 def test_the_token_is_in_no_log_argument_or_repository(tmp_path: Path) -> None:
     """While the forge receives the push, its hook copies the arguments of all processes and the pushing repository."""
     out, temporary = tmp_path / "out", tmp_path / "tmp"

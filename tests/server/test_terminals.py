@@ -23,6 +23,8 @@ from handiwork.session.session import Session
 from handiwork.settings import load
 from scripts.harness.serving import PATIENCE, Api, bash, finish, until
 
+pytestmark = pytest.mark.slow
+
 
 def open_terminal(api: Api, session: str, **query: object) -> ClientConnection:
     options = {"rows": 24, "columns": 80, **query}

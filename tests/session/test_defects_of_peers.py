@@ -11,6 +11,8 @@ import ast
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import handiwork
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileEditObservation
 from handiwork.llm.create import create
@@ -18,6 +20,8 @@ from handiwork.llm.scripted.script import Reply
 from handiwork.sandbox.host import HostSandbox
 from tests.llm.standin import StandIn, answer, serving
 from tests.session.bench import Bench, bash, call, finish
+
+pytestmark = pytest.mark.slow
 
 
 async def test_f3_a_command_that_takes_longer_is_left_running_and_can_be_waited_for(bench: Bench) -> None:

@@ -15,6 +15,8 @@ from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverview
 from handiwork.llm.types import Capabilities
 from tests.session.bench import Bench, call, calls
 
+pytestmark = pytest.mark.slow
+
 SMALL = Capabilities(tools=False, window=16_384)
 MAKEFILE = "test:\n\tgrep -q 4 answer\n"
 

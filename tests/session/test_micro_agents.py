@@ -25,6 +25,8 @@ from handiwork.session.open import create
 from handiwork.session.session import Session
 from tests.session.bench import Bench, bash, call, finish
 
+pytestmark = pytest.mark.slow
+
 COUNTER = """---
 name: CounterAgent
 description: Counts words.

@@ -11,6 +11,8 @@ from handiwork.events.overview import READ, WorkspaceOverviewAction, WorkspaceOv
 from handiwork.sandbox.host import HostSandbox
 from tests.session.bench import Bench
 
+pytestmark = pytest.mark.slow
+
 PARTS = ("billing", "orders", "stock", "web")
 
 

@@ -11,6 +11,8 @@ from handiwork.sandbox.bundle import bundle_root, host_command
 from handiwork.skills import parse_docx, parse_image, parse_latex, parse_pdf, parse_pptx, parse_xlsx, tools
 from handiwork.skills.tools import SkillError
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 

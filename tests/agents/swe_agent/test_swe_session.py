@@ -32,7 +32,7 @@ from tests.sandbox.helpers import Blobs
 TEXT = Capabilities(tools=False, window=16_384)
 CALC = "import os\n\n\ndef add(a, b):\n    return a - b\n\n\n" + "".join(f"N{n} = {n}\n" for n in range(150))
 
-pytestmark = pytest.mark.usefixtures("new_user")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("new_user")]
 
 
 SHOW = "echo $PATH $PYTHONPATH $PAGER $MINE; type -P submit"
@@ -175,7 +175,6 @@ def test_it_views_searches_edits_and_submits(tmp_path: Path) -> None:
     assert "make --version >/dev/null; true" in commands(result)
 
 
-@pytest.mark.slow
 def test_a_limit_submits_the_changes(tmp_path: Path) -> None:
     replies = [block("printf 'def add(a, b):\\n    return a + b\\n' > calc.py"), block("touch new.txt; rm check.py")]
     result, _ = session(tmp_path, replies, max_iterations=3)
@@ -289,7 +288,6 @@ env:
 """
 
 
-@pytest.mark.slow
 def test_bundles_and_a_configuration_of_ones_own(tmp_path: Path) -> None:
     home = tmp_path / "sweagent"
     write_bundle(home / "tools/notes", **NOTES)
@@ -315,7 +313,6 @@ def test_bundles_and_a_configuration_of_ones_own(tmp_path: Path) -> None:
     assert (home / "tools/notes/bin/note").read_text() == NOTES["note"], "the user's bundle stays as it is"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "capabilities", "status"),
     [
@@ -333,7 +330,6 @@ def test_every_limit_submits(tmp_path: Path, settings: dict[str, Any], capabilit
     assert "+more" in str(result.state.outputs["patch"])
 
 
-@pytest.mark.slow
 def test_native_calls_programs_that_wait_and_a_new_shell(tmp_path: Path) -> None:
     def call(name: str, **arguments: object) -> dict[str, object]:
         return {"content": "I go on.", "tool_calls": [{"name": name, "arguments": arguments}]}
@@ -359,7 +355,6 @@ def test_native_calls_programs_that_wait_and_a_new_shell(tmp_path: Path) -> None
     assert "-import os\n-\n-\n" in patch
 
 
-@pytest.mark.slow
 def test_without_a_repository_and_with_replies_that_are_none(tmp_path: Path) -> None:
     workspace = tmp_path / "project"
     workspace.mkdir()
@@ -373,7 +368,6 @@ def test_without_a_repository_and_with_replies_that_are_none(tmp_path: Path) -> 
     assert not (workspace / ".git").exists()
 
 
-@pytest.mark.slow
 def test_a_resumed_session_has_its_tools(tmp_path: Path) -> None:
     """A new process has a new shell, whose PATH lacks them."""
     script = tmp_path / "replies.jsonl"
@@ -394,7 +388,6 @@ def test_a_resumed_session_has_its_tools(tmp_path: Path) -> None:
     assert "+    return a + b" in resumed.stdout
 
 
-@pytest.mark.slow
 def test_replies_in_json(tmp_path: Path) -> None:
     def act(name: str, **arguments: object) -> str:
         return json.dumps({"thought": "I go on.", "action": name, **arguments})
@@ -412,7 +405,6 @@ def test_replies_in_json(tmp_path: Path) -> None:
     assert "+    return a + b" in str(result.state.outputs["patch"])
 
 
-@pytest.mark.slow
 def test_a_delegator_gets_its_shell_back(tmp_path: Path) -> None:
     result, _ = session(tmp_path, [block("export MINE=2"), block("submit"), "question"], agent=Delegator)
     assert result.outcome == "finished", result.state.last_error
@@ -423,7 +415,6 @@ def test_a_delegator_gets_its_shell_back(tmp_path: Path) -> None:
 RIGHT, WRONG = "    return a + b  # it's `b` and $a", "    return a + (c"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", ["thought_action", "function_calling"])
 def test_bundles_as_swe_agent_publishes_them_run_unchanged(tmp_path: Path, form: str) -> None:
     def call(name: str, **arguments: object) -> dict[str, object]:
