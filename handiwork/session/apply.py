@@ -11,7 +11,7 @@ from handiwork.errors import HandiworkError, SandboxError, WorkspaceError
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.session.config import config_of
-from handiwork.session.open import all_changes_and_note, changes
+from handiwork.session.open import all_changes_and_note
 from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
@@ -46,6 +46,14 @@ class Commits:
     branch: str | None = None
     note: str = ""
     error: str = ""
+
+
+@dataclass(frozen=True)
+class SessionCommit:
+    """A ``commit`` of a session's changes; ``warnings`` has a sentence for each change that it lacks."""
+
+    commit: str
+    warnings: tuple[str, ...]
 
 
 async def preview_session(data: Path, log: EventLog) -> Preview:
@@ -93,15 +101,15 @@ def _others_note(branches: Sequence[str]) -> str:
         return ""
     return (
         f"commits stay in the session that its HEAD lacks, on {quoted_list(branches, 5)}: to bring them, have the"
-        " branch checked out there, and apply again"
+        " branch checked out there, and try again"
     )
 
 
-async def make_branch(store: Store, data: Path, log: EventLog) -> str:
-    """Make a branch with the session's changes; return its name. Raises like ``commit_session``."""
+async def make_branch(store: Store, data: Path, log: EventLog) -> tuple[str, tuple[str, ...]]:
+    """Make a branch with the session's changes; return its name and the warnings. Raises like ``commit_session``."""
     workspace = Path((await config_of(log)).workspace)
-    commit = await commit_session(store, data, log)
-    return await asyncio.to_thread(name_commit, workspace, session_branch(log), commit)
+    made = await commit_session(store, data, log)
+    return await asyncio.to_thread(name_commit, workspace, session_branch(log), made.commit), made.warnings
 
 
 def session_branch(log: EventLog) -> str:
@@ -114,26 +122,30 @@ def commit_mark(log: EventLog) -> str:
     return f"Handiwork session {log.id}"
 
 
-async def commit_session(store: Store, data: Path, log: EventLog, title: str = "") -> str:
-    """Commit a session's changes on top of its own commits, or of the user's HEAD; return the commit.
+async def commit_session(store: Store, data: Path, log: EventLog, title: str = "") -> SessionCommit:
+    """Commit a session's changes on top of its own commits, or of the user's HEAD.
 
     The commit's ``title`` is by default the session's. The user's files stay as they are. Raises ConflictError,
     SandboxError, LeaseHeld, SessionError, WorkspaceError.
     """
     await _check_copied_back(data, log)
     workspace, title = Path((await config_of(log)).workspace), title or (await log.info()).title
-    fetched = (await fetch_commits(store, data, log)).branch
-    commit, _ = await asyncio.to_thread(
+    fetched = await fetch_commits(store, data, log)
+    found, note = await all_changes_and_note(data, log, moved=False)
+    commit, applied = await asyncio.to_thread(
         commit_changes,
         workspace,
-        await changes(data, log),
-        fetched or "HEAD",
+        [change for change in found if not change.ignored],
+        fetched.branch or "HEAD",
         f"{title}\n\n{commit_mark(log)}\n",
-        merge=fetched is None,
+        merge=fetched.branch is None,
     )
-    if (made := commit or fetched) is None:
-        raise WorkspaceError(f"HEAD of {workspace} has all changes of the session, so no branch was made")
-    return made
+    notes = [f"{text}." for text in (note, _others_note(fetched.others)) if text]
+    warnings = *notes, *applied.warnings
+    if (made := commit or fetched.branch) is None:
+        problem = f"HEAD of {workspace} has all changes of the session, so no branch was made"
+        raise WorkspaceError("\n".join([problem, *warnings]))
+    return SessionCommit(made, warnings)
 
 
 async def undo_session(data: Path, log: EventLog) -> tuple[Path, Undone]:

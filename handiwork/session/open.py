@@ -182,10 +182,15 @@ async def changes_and_note(data: Path, log: EventLog) -> tuple[list[Change], str
     return [change for change in found if not change.ignored], note
 
 
-async def all_changes_and_note(data: Path, log: EventLog) -> tuple[list[Change], str]:
-    """Return the same with the ignored changes among the others. Raises SessionError, WorkspaceError."""
+async def all_changes_and_note(data: Path, log: EventLog, *, moved: bool = True) -> tuple[list[Change], str]:
+    """Return the same with the ignored changes among the others. Raises SessionError, WorkspaceError.
+
+    Unless ``moved``, as for a commit, whose history keeps the old file, ignored files that were moved stay ignored.
+    """
     files = (await config_of(log)).files(session_dir(data, log.id))
-    found = await asyncio.to_thread(lambda: with_moved_files(files.changes(ignored=True)))
+    found = await asyncio.to_thread(files.changes, ignored=True)
+    if moved:
+        found = await asyncio.to_thread(with_moved_files, found)
     ignored = [change.path for change in found if change.ignored]
     return found, _ignored_note(ignored) if files.keeps_source else ""
 

@@ -82,10 +82,10 @@ def test_a_conflict_is_shown_with_what_taking_it_changes_and_answered(api: Api, 
 def test_a_branch_has_commits_and_changes_and_an_apply_brings_the_commits(api: Api, start: Start) -> None:
     session, project = start("echo 2 > b; git commit -qam second; echo 3 > c", repository=True)
     name = f"handiwork/{session.rpartition('/')[2]}"
-    assert api.post(f"{session}/branch") == {"branch": f"{name}-2"}
+    assert api.post(f"{session}/branch") == {"branch": f"{name}-2", "warnings": []}
     assert git(project, "log", "--format=%s", f"{name}-2") == "Count further\nsecond\nfirst\n"
     assert git(project, "status", "--porcelain") == ""
-    assert api.post(f"{session}/branch") == {"branch": f"{name}-2"}
+    assert api.post(f"{session}/branch") == {"branch": f"{name}-2", "warnings": []}
     applied = api.post(f"{session}/apply", resolutions={})
     assert (applied["branch"], applied["written"], applied["warnings"]) == (name, ["b", "c"], [])
     assert git(project, "log", "--format=%s", name) == "second\nfirst\n"

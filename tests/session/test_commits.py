@@ -150,8 +150,21 @@ async def test_the_commits_of_the_users_own_edits_are_something_for_a_pull_reque
     log = await user.run("git commit -qam second")
     proposal = await propose(user.data, log, ForgeTokens())
     assert (proposal.title, proposal.files) == ("a test", ())
-    branch = await make_branch(user.store, user.data, log)
+    branch, _ = await make_branch(user.store, user.data, log)
     assert git(user.project, "show", f"{branch}:greeting.txt") == "good day"
+
+
+async def test_what_a_branch_leaves_out_is_told_as_in_an_apply(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+    (user.project / ".gitignore").write_text("data/\n")
+    user.begin_repository()
+    git(user.project, "remote", "add", "origin", "https://github.com/octo/greeter.git")
+    log = await user.run("mkdir data; mv greeting.txt data/; ln -s /etc/passwd link; git switch -qc aside")
+    ignored = "git ignores 1 file that the session changed, left out: data/greeting.txt."
+    assert (await propose(user.data, log, ForgeTokens())).warnings == (ignored,)
+    branch, warnings = await make_branch(user.store, user.data, log)
+    assert warnings == (ignored, "link was left out: it is a symbolic link out of the workspace, to /etc/passwd.")
+    assert git(user.project, "ls-tree", "--name-only", branch) == ".gitignore"
 
 
 async def test_branches_whose_commits_stay_in_the_session_are_named(user: User) -> None:

@@ -1305,6 +1305,8 @@ export interface OfferedModels {
 }
 /**
  * An open request at ``url``; unless it is ``created`` now, it keeps the title and body that it had.
+ *
+ * ``warnings`` has a sentence for each change of the session that it lacks.
  */
 export interface OpenPullRequest {
   noun: string;
@@ -1312,6 +1314,7 @@ export interface OpenPullRequest {
   url: string;
   branch: string;
   created: boolean;
+  warnings: string[];
 }
 /**
  * The address of a preview, whose host names it; it holds as long as the server and the sandbox run.
@@ -1430,7 +1433,7 @@ export interface Prototype {
  * ``account`` is the forge's name of the token's owner, null without a token that works; ``problem`` then tells why.
  * ``base`` may be "" then; ``bases`` are likely branches to merge into. ``variable`` is the environment variable
  * whose token the forge gets, "" for a host that the settings do not name. ``files`` are the changed paths,
- * ``warnings`` has a sentence for each other thing in the request.
+ * ``warnings`` has a sentence for each other thing in the request, or left out of it.
  */
 export interface PullRequestProposal {
   forge: "github" | "gitlab";
@@ -1586,10 +1589,11 @@ export interface RunView {
   rollouts: RolloutRow[];
 }
 /**
- * The branch that has the session's changes and commits.
+ * The branch that has the session's changes and commits; ``warnings`` has a sentence for each that it lacks.
  */
 export interface SessionBranch {
   branch: string;
+  warnings: string[];
 }
 /**
  * Some sessions, those that need the user before the others, both newest first.

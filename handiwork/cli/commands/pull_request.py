@@ -71,11 +71,14 @@ async def pull_request(
                 return Exit.FAILED
         opened = await open_request(store, data_dir(), log, tokens, request)
     if as_json:
-        fields = {"branch": opened.branch, "created": opened.created}
+        fields = {"branch": opened.branch, "created": opened.created, "warnings": opened.warnings}
         write_json(json.dumps({**asdict(opened.request), **fields}))
     else:
         if not opened.created:
             say(f"this {opened.target.noun} was open already; its title and text stay, and its branch has the changes")
+        for warning in opened.warnings:
+            if warning not in proposal.warnings:
+                say(warning)
         sys.stdout.write(f"{plain(opened.request.url)}\n")
     return Exit.FINISHED
 

@@ -93,7 +93,8 @@ async def undo_apply(call: OperationCall[None, None]) -> UndoResult:
 async def create_branch(call: OperationCall[None, None]) -> SessionBranch:
     """Commit the session's changes to a new branch of the user's repository, whose files stay as they are."""
     log, supervisor = await call.log(), call.supervisor
-    return SessionBranch(branch=await make_branch(supervisor.store, supervisor.data, log))
+    branch, warnings = await make_branch(supervisor.store, supervisor.data, log)
+    return SessionBranch(branch=branch, warnings=list(warnings))
 
 
 async def download_patch(call: OperationCall[None, None]) -> Response:

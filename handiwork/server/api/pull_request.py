@@ -50,6 +50,7 @@ async def open_pull_request(call: OperationCall[None, NewPullRequest]) -> OpenPu
         url=opened.request.url,
         branch=opened.branch,
         created=opened.created,
+        warnings=list(opened.warnings),
     )
 
 

@@ -71,6 +71,7 @@ class UndoResult(Shape):
 
 
 class SessionBranch(Shape):
-    """The branch that has the session's changes and commits."""
+    """The branch that has the session's changes and commits; ``warnings`` has a sentence for each that it lacks."""
 
     branch: str
+    warnings: list[str]

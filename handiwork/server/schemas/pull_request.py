@@ -17,7 +17,7 @@ class PullRequestProposal(Shape):
     ``account`` is the forge's name of the token's owner, null without a token that works; ``problem`` then tells why.
     ``base`` may be "" then; ``bases`` are likely branches to merge into. ``variable`` is the environment variable
     whose token the forge gets, "" for a host that the settings do not name. ``files`` are the changed paths,
-    ``warnings`` has a sentence for each other thing in the request.
+    ``warnings`` has a sentence for each other thing in the request, or left out of it.
     """
 
     forge: ForgeKind
@@ -45,13 +45,17 @@ class NewPullRequest(Shape):
 
 
 class OpenPullRequest(Shape):
-    """An open request at ``url``; unless it is ``created`` now, it keeps the title and body that it had."""
+    """An open request at ``url``; unless it is ``created`` now, it keeps the title and body that it had.
+
+    ``warnings`` has a sentence for each change of the session that it lacks.
+    """
 
     noun: str
     number: int
     url: str
     branch: str
     created: bool
+    warnings: list[str]
 
 
 class ForgeToken(Shape):

@@ -18,7 +18,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.session.apply import commit_mark, commit_session, session_branch
 from handiwork.session.config import config_of
-from handiwork.session.open import changes
+from handiwork.session.open import all_changes_and_note
 from handiwork.session.pull_request.forge import Draft, Forge, ForgeError, PullRequest, TokenError
 from handiwork.session.pull_request.target import Target, target_of
 from handiwork.session.storage.layout import session_dir
@@ -42,7 +42,7 @@ class Proposal:
 
     ``account`` is the forge's name of the token's owner, None without a token that works: ``problem`` then tells why,
     and ``base`` may be "". ``bases`` are likely branches to merge into. ``files`` are the paths that the session
-    changed. ``warnings`` has a sentence for each other thing that the request would have.
+    changed. ``warnings`` has a sentence for each other thing that the request would have, or lack.
     """
 
     target: Target
@@ -58,12 +58,16 @@ class Proposal:
 
 @dataclass(frozen=True)
 class OpenedRequest:
-    """A request that is open; ``created`` is false if it was open before, with the title and body that it had."""
+    """A request that is open; ``created`` is false if it was open before, with the title and body that it had.
+
+    ``warnings`` has a sentence for each change of the session that the request lacks.
+    """
 
     target: Target
     request: PullRequest
     branch: str
     created: bool
+    warnings: tuple[str, ...]
 
 
 class ForgeTokens:
@@ -119,7 +123,8 @@ async def propose(data: Path, log: EventLog, tokens: ForgeTokens) -> Proposal:
     may not push.
     """
     remote, target = await _target(log)
-    files = tuple(change.path for change in await changes(data, log))
+    changes, note = await all_changes_and_note(data, log, moved=False)
+    files = tuple(change.path for change in changes if not change.ignored)
     # A session may have committed what the user had changed, and nothing else.
     session_files = (await config_of(log)).files(session_dir(data, log.id))
     if not files and not await asyncio.to_thread(session_files.has_commits):
@@ -142,7 +147,7 @@ async def propose(data: Path, log: EventLog, tokens: ForgeTokens) -> Proposal:
         base or default,
         tuple(dict.fromkeys(filter(None, (base, default)))),
         files,
-        _warnings(remote, target),
+        (*_warnings(remote, target), *([f"{note}."] if note else [])),
     )
 
 
@@ -166,15 +171,16 @@ async def open_request(store: Store, data: Path, log: EventLog, tokens: ForgeTok
             raise ForgeError(f"{target.path} on {target.host} has no branch {draft.base}: give another base")
         workspace = Path((await config_of(log)).workspace)
         names = await asyncio.to_thread(branches_like, workspace, session_branch(log))
-        commit = await commit_session(store, data, log, draft.title)
+        made = await commit_session(store, data, log, draft.title)
+        commit, warnings = made.commit, made.warnings
         for branch in names:
             if request := await forge.find(branch, draft.base):
                 await asyncio.to_thread(_add, workspace, log, forge, token, branch, request, commit)
-                return OpenedRequest(target, request, branch, created=False)
+                return OpenedRequest(target, request, branch, created=False, warnings=warnings)
         branch = await asyncio.to_thread(name_commit, workspace, names[-1], commit)
         own = f"refs/heads/{branch}"  # an earlier call may have made it, with another time in its commit
         await asyncio.to_thread(push_commit, workspace, own, branch, forge.push_address, forge.push_user, token)
-        return OpenedRequest(target, await forge.open(draft, branch), branch, created=True)
+        return OpenedRequest(target, await forge.open(draft, branch), branch, created=True, warnings=warnings)
 
 
 def _add(

@@ -129,7 +129,7 @@ function Form({ store, proposal, onClose, onOpened }: FormProps) {
 }
 
 function Outcome({ opened, onClose }: { opened: OpenPullRequest; onClose: () => void }) {
-  const { noun, number, url, branch, created } = opened;
+  const { noun, number, url, branch, created, warnings } = opened;
   return (
     <Dialog title={`${capital(noun)} ${number}`} onClose={onClose} onSubmit={onClose} wide>
       <p role="status">
@@ -146,6 +146,9 @@ function Outcome({ opened, onClose }: { opened: OpenPullRequest; onClose: () => 
         Its branch is <code>{branch}</code>, which your repository has too. Your files and your current branch stay as
         they are.
       </p>
+      {warnings.map((warning) => (
+        <p key={warning}>{exact(warning)}</p>
+      ))}
       <footer>
         <Button type="submit" kind="primary">
           Close
