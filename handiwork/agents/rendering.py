@@ -29,11 +29,13 @@ STATES = 4
 
 _PRINTED = (CmdOutputObservation, IPythonRunCellObservation, JobObservation)
 
+_TIME_LIMIT = "[stopped: the session has reached its time limit]"
 _STATUS = {
     "running": "[still running: an empty command waits for more, C-c as input stops it]",
     "input": "[it waits for input: send it with is_input]",
     "exited": "[the shell ended with code {code}; a new one was started]",
     "interrupted": "[interrupted by the user]",
+    "time_limit": _TIME_LIMIT,
     "timeout": "[stopped: it took longer than its timeout]",
     "background": "[{job} runs in the background]",
 }
@@ -41,6 +43,7 @@ _STATUS = {
 _CELL_STATUS = {
     "running": ("[still running: an empty cell waits for more, and with a timeout stops it when that is over]",),
     "interrupted": ("[interrupted by the user]",),
+    "time_limit": (_TIME_LIMIT,),
     "timeout": ("[stopped: it took longer than its timeout]",),
 }
 

@@ -21,7 +21,7 @@ from handiwork.events.action import (
 from handiwork.events.base import Action, Model, Observation, Part
 
 StateReason = Literal["limit", "model", "sandbox", "agent", "user", "stuck", "context", "over"]
-CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "timeout", "background"]
+CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "time_limit", "timeout", "background"]
 ReachedLimit = Literal["", "memory", "processes", "file_size", "disk", "machine_disk", "time"]
 JobStatus = Literal["running", "done", "stopped"]
 
@@ -30,9 +30,9 @@ class CmdOutputObservation(Observation):
     """Output of a shell command; ``content`` is stdout and stderr, interleaved as printed.
 
     ``status``: "done"; "running" (the command still runs); "input" (it waits for input); "exited" (the shell itself
-    exited and was restarted in the same directory); "interrupted"; "timeout" (stopped by its timeout); "background"
-    (it runs as ``job``). ``exit_code`` is None while the command runs. ``cwd`` is the shell's directory. ``limit`` is
-    the limit of the sandbox, or the timeout, that the command reached.
+    exited and was restarted in the same directory); "interrupted" (by the user); "time_limit" (stopped by that of the
+    session); "timeout" (by its own); "background" (it runs as ``job``). ``exit_code`` is None while the command runs.
+    ``cwd`` is the shell's directory. ``limit`` is the limit of the sandbox, or the timeout, that the command reached.
     """
 
     answers = (CmdRunAction,)

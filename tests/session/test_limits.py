@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentDelegateAction,
@@ -19,7 +20,7 @@ from handiwork.events.action import (
 from handiwork.events.base import Event, utc_now
 from handiwork.events.record import CompletionEvent, SessionStarted, Usage
 from handiwork.llm.types import Completion
-from tests.session.bench import Bench, bash, finish
+from tests.session.bench import Bench, bash, call, finish
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +54,12 @@ async def test_the_time_limit_stops_what_runs(bench: Bench, slow: Any) -> None:
     state = await (await bench.session([slow, finish()], time=1.5)).run("go")
     assert (state.agent_state, state.change.reason) == ("paused", "limit")
     assert 1.5 <= state.time < 20
+
+
+async def test_a_command_that_the_time_limit_stops_says_so(bench: Bench) -> None:
+    for slow in (bash("sleep 60"), call("ipython", code="import time; time.sleep(60)")):
+        state = await (await bench.session([slow, finish()], time=3)).run("go")
+        assert observation_text(state.history[-1][1]).endswith("[stopped: the session has reached its time limit]")
 
 
 def test_subtasks_that_run_together_do_not_count_their_time_twice() -> None:

@@ -429,15 +429,15 @@ export interface ClonedRepository {
  * Output of a shell command; ``content`` is stdout and stderr, interleaved as printed.
  *
  * ``status``: "done"; "running" (the command still runs); "input" (it waits for input); "exited" (the shell itself
- * exited and was restarted in the same directory); "interrupted"; "timeout" (stopped by its timeout); "background"
- * (it runs as ``job``). ``exit_code`` is None while the command runs. ``cwd`` is the shell's directory. ``limit`` is
- * the limit of the sandbox, or the timeout, that the command reached.
+ * exited and was restarted in the same directory); "interrupted" (by the user); "time_limit" (stopped by that of the
+ * session); "timeout" (by its own); "background" (it runs as ``job``). ``exit_code`` is None while the command runs.
+ * ``cwd`` is the shell's directory. ``limit`` is the limit of the sandbox, or the timeout, that the command reached.
  */
 export interface CmdOutputObservation extends Observation {
   type: "CmdOutputObservation";
   command: string;
   exit_code: number | null;
-  status: "done" | "running" | "input" | "exited" | "interrupted" | "timeout" | "background";
+  status: "done" | "running" | "input" | "exited" | "interrupted" | "time_limit" | "timeout" | "background";
   cwd: string;
   job: string;
   limit: "" | "memory" | "processes" | "file_size" | "disk" | "machine_disk" | "time";
@@ -1096,7 +1096,7 @@ export interface IPythonRunCellObservation extends Observation {
   code: string;
   images: Part[];
   error: string | null;
-  status: "done" | "running" | "input" | "exited" | "interrupted" | "timeout" | "background";
+  status: "done" | "running" | "input" | "exited" | "interrupted" | "time_limit" | "timeout" | "background";
 }
 /**
  * List the background commands, "read" the output of ``job`` since the last read, or "stop" it.
@@ -1573,7 +1573,7 @@ export interface RunCodeObservation extends Observation {
   code: string;
   images: Part[];
   error: string | null;
-  status: "done" | "running" | "input" | "exited" | "interrupted" | "timeout" | "background";
+  status: "done" | "running" | "input" | "exited" | "interrupted" | "time_limit" | "timeout" | "background";
 }
 /**
  * A run of an evaluation: ``total`` counts its rollouts, also those that have not begun.

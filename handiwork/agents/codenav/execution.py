@@ -24,6 +24,7 @@ _TRACEBACK = "-" * 75 + "\n"
 _STATUS = {
     "timeout": "The code was stopped after {seconds:g} s.",
     "interrupted": "The user interrupted the code.",
+    "time_limit": "The code was stopped: the session has reached its time limit.",
     "exited": "The code ended the notebook: all variables are gone.",
 }
 

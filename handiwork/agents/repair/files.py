@@ -79,7 +79,7 @@ _MAY_REPEAT = {"crashed", "interrupted", "sandbox_lost"}
 def may_repeat(observation: Observation | None) -> bool:
     """Return whether the action ran in part or not at all: the user, the sandbox or the platform ended it."""
     if isinstance(observation, CmdOutputObservation | IPythonRunCellObservation):
-        return observation.status == "interrupted"
+        return observation.status in ("interrupted", "time_limit")
     return isinstance(observation, ErrorObservation) and observation.error_id in _MAY_REPEAT
 
 

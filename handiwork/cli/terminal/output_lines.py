@@ -24,6 +24,7 @@ STATUS = {
     "input": "waiting for input",
     "exited": "the shell exited and was restarted",
     "interrupted": "interrupted",
+    "time_limit": "stopped by the session's time limit",
     "timeout": "stopped by its timeout",
     "background": "running in the background",
 }

@@ -169,18 +169,22 @@ class Executor:
     async def _execute(
         self, action: Action, seconds: float | None, on_output: OnOutput, ask: AskModel | None
     ) -> Observation:
-        secrets = self.secrets.named_by(action)
+        secrets, limited = self.secrets.named_by(action), False
 
         async def perform(primitive: Action) -> Observation:
             if isinstance(primitive, MCPCallAction) and self.mcp is not None:
                 return await self.mcp.call(primitive)
             if isinstance(primitive, CodeSearchAction):
                 return await self._interrupt.unless_set(self._search(primitive), None) or not_run()
-            return await self.sandbox.execute(primitive, on_output, secrets, ask)
+            observation = await self.sandbox.execute(primitive, on_output, secrets, ask)
+            if limited and getattr(observation, "status", "") == "interrupted":
+                return observation.with_fields(status="time_limit")
+            return observation
 
         run = asyncio.create_task(action.execute(perform))
         if await self._interrupt.race(run, seconds):
             return run.result()
+        limited = not self._interrupt.is_set()
         for _ in range(INTERRUPTS):
             if self.mcp is not None:
                 self.mcp.interrupt()
