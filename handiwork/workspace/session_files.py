@@ -14,6 +14,7 @@ from typing_extensions import override
 from handiwork.paths import private_dirs
 from handiwork.workspace.changes import (
     Change,
+    Side,
     changes_between,
     changes_of_overlay,
     changes_of_tree,
@@ -41,6 +42,7 @@ LayerOwner = Callable[[Path], tuple[int, int]]
 
 GIGABYTE = 1 << 30
 
+_HEAD_LOG = ".git/logs/HEAD"
 _REFERENCES = ("HEAD", "refs", "logs", "packed-refs", "reftable")
 
 
@@ -138,6 +140,10 @@ class SessionFiles(ABC):
         Runs no git on the agent's files.
         """
 
+    @abstractmethod
+    def head_log(self) -> Side | None:
+        """Return the agent's log of HEAD, which ends with the commit that its HEAD is now; None without one."""
+
 
 @dataclass(frozen=True)
 class InPlaceFiles(SessionFiles):
@@ -172,6 +178,10 @@ class InPlaceFiles(SessionFiles):
     @override
     def has_commits(self) -> bool:
         return any(look(git_layers(self.folder) / "upper", name) for name in _REFERENCES)
+
+    @override
+    def head_log(self) -> Side | None:
+        return side_at(git_layers(self.folder) / "upper", "logs/HEAD")
 
 
 @dataclass(frozen=True)
@@ -216,8 +226,11 @@ class PlainCopyFiles(SessionFiles):
 
     @override
     def has_commits(self) -> bool:
-        head, agent_head = (side_at(root, ".git/logs/HEAD") for root in (self.session_dir / "base", self.agent_dir))
-        return not same_content(head, agent_head)
+        return not same_content(side_at(self.session_dir / "base", _HEAD_LOG), self.head_log())
+
+    @override
+    def head_log(self) -> Side | None:
+        return side_at(self.agent_dir, _HEAD_LOG)
 
 
 @dataclass(frozen=True)
@@ -276,6 +289,10 @@ class OverlayFiles(SessionFiles):
     def has_commits(self) -> bool:
         layers = [*self._workspace_layers(self.workspace.tree), upper_dir(self.folder)]
         return any(look(layer, f".git/{name}") for layer in layers for name in _REFERENCES)
+
+    @override
+    def head_log(self) -> Side | None:
+        return next(filter(None, (side_at(layer, _HEAD_LOG) for layer in reversed(self.layers()[""]))), None)
 
     def changes_between(self, before: str, after: str) -> list[Change]:
         """Return the changes from one snapshot to another; "" is the beginning."""

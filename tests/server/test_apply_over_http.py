@@ -89,6 +89,7 @@ def test_a_branch_has_commits_and_changes_and_an_apply_brings_the_commits(api: A
     applied = api.post(f"{session}/apply", resolutions={})
     assert (applied["branch"], applied["written"], applied["warnings"]) == (name, ["b", "c"], [])
     assert git(project, "log", "--format=%s", name) == "second\nfirst\n"
+    assert api.get(f"{session}/apply")["commits"] is False
 
 
 def test_without_a_repository_there_is_no_branch_but_a_patch(api: Api, start: Start) -> None:

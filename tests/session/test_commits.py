@@ -19,7 +19,7 @@ from handiwork.session.apply import bring_commits, make_branch
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create, reopen
 from handiwork.session.pull_request import ForgeTokens, propose
-from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
+from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits, has_new_head
 from handiwork.session.time_travel.fork import fork
 
 pytestmark = pytest.mark.slow
@@ -92,6 +92,7 @@ async def user(tmp_path: Path) -> AsyncIterator[User]:
 async def test_commits_arrive_as_a_branch_also_later_ones(user: User, place: dict[str, Any]) -> None:
     user.begin_repository()
     log = await user.run(COMMIT.format("second"), COMMIT.format("third"), **place)
+    assert await has_new_head(user.data, log)
     git(user.project, "commit", "-q", "--allow-empty", "-m", "meanwhile")
     branch = await user.fetch(log)
     assert branch is not None
@@ -101,6 +102,7 @@ async def test_commits_arrive_as_a_branch_also_later_ones(user: User, place: dic
     assert git(user.project, "log", "--format=%s", "main").split() == ["meanwhile", "first"]
     assert git(user.project, "symbolic-ref", "--short", "HEAD") == "main"
     assert await user.fetch(log) == branch
+    assert not await has_new_head(user.data, log)
 
     await user.run("git switch -qc aside; " + COMMIT.format("fourth"), log=log)
     assert await user.fetch(log) == branch
@@ -115,6 +117,7 @@ async def test_where_there_is_no_new_commit_there_is_no_branch(user: User, place
     log = await user.run("git status; git diff", **place)
     assert await user.fetch(log) is None
     await user.run("echo more > new; git add -A; git stash; git switch -qc aside; git reset -q HEAD~1", log=log)
+    assert not await has_new_head(user.data, log)
     assert await user.fetch(log) is None
     assert user.branches() == ["main"]
 

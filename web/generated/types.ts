@@ -292,6 +292,7 @@ export interface ApplyConflict {
  * What an apply would do in ``workspace``; nothing, as long as there are conflicts without an answer.
  *
  * ``warnings`` has a sentence for each change that it would skip, ``undoable`` the paths of the last apply.
+ * ``commits`` tells whether it would bring commits that the repository lacks.
  * ``request`` is the word of the remote's forge for a pull request, null without a known forge.
  */
 export interface ApplyPreview {
@@ -303,6 +304,7 @@ export interface ApplyPreview {
   warnings: string[];
   conflicts: ApplyConflict[];
   undoable: string[];
+  commits: boolean;
   request: string | null;
 }
 /**

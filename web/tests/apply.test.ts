@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { allAnswers, appliedText, applyButton, pendingCount, undoneText, whereText } from "../src/apply/wording";
+import { allAnswers, appliedText, applyButton, canApply, undoneText, whereText } from "../src/apply/wording";
 
-const NOTHING = { workspace: "/w", written: [], deleted: [], conflicts: [], undoable: [] };
+const NOTHING = { workspace: "/w", written: [], deleted: [], conflicts: [], undoable: [], commits: false };
 const conflict = (path: string, can_take = true) => ({ path, reason: "both changed it", can_take, patch: "" });
 
 describe("where the changes are", () => {
@@ -10,10 +10,11 @@ describe("where the changes are", () => {
     [{ written: ["a"] }, "1 changed file is not in /w yet."],
     [{ written: ["a"], deleted: ["b"], conflicts: [conflict("c")] }, "3 changed files are not in /w yet."],
     [{ undoable: ["a"] }, "The changes are in /w."],
+    [{ undoable: ["a"], commits: true }, "The agent’s commits are not in /w yet."],
     [{ undoable: ["a"], conflicts: [conflict("c")] }, "1 changed file is not in /w yet."],
   ])("%j is told as %j", (part, text) => {
     expect(whereText({ ...NOTHING, ...part })).toBe(text);
-    expect(pendingCount({ ...NOTHING, ...part }) > 0).toBe(text.includes("not in"));
+    expect(canApply({ ...NOTHING, ...part })).toBe(text.includes("not in"));
   });
 });
 
@@ -29,6 +30,7 @@ describe("the button", () => {
     expect(button({ conflicts: [conflict("c")] }, { c: "take" })).toEqual({ label: "Apply 1 file", enabled: true });
     expect(button({ conflicts: [conflict("c")] }, { c: "leave" })).toEqual({ label: "Apply", enabled: false });
     expect(button({})).toEqual({ label: "Apply", enabled: false });
+    expect(button({ commits: true })).toEqual({ label: "Bring the commits", enabled: true });
   });
 
   it("needs no answer where only one is possible", () => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from pathlib import Path
 
 from starlette.responses import Response
 
@@ -29,16 +30,18 @@ from handiwork.session.apply import (
 from handiwork.session.config import config_of
 from handiwork.session.open import changes
 from handiwork.session.pull_request import find_target
-from handiwork.workspace.apply import Conflict
+from handiwork.session.time_travel.commits import has_new_head
+from handiwork.workspace.apply import Applied, Conflict
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import unified_diff
 
 
 async def preview_apply(call: OperationCall[None, None]) -> ApplyPreview:
     """Return what an apply would change in the user's directory, its conflicts, and what could be undone."""
-    log = await call.log()
+    log, data = await call.log(), call.supervisor.data
+    commits = await has_new_head(data, log)
     try:
-        preview = await preview_session(call.supervisor.data, log)
+        preview = await preview_session(data, log)
     except InPlaceError:
         workspace = (await config_of(log)).workspace
         return ApplyPreview(
@@ -50,6 +53,7 @@ async def preview_apply(call: OperationCall[None, None]) -> ApplyPreview:
             warnings=[],
             conflicts=[],
             undoable=[],
+            commits=commits,
             request=await _request_noun(log),
         )
     applied = preview.applied
@@ -62,6 +66,7 @@ async def preview_apply(call: OperationCall[None, None]) -> ApplyPreview:
         warnings=list(applied.warnings),
         conflicts=await asyncio.to_thread(_conflicts, preview.conflicts),
         undoable=_names(preview.undoable),
+        commits=commits,
         request=await _request_noun(log),
     )
 
@@ -69,7 +74,10 @@ async def preview_apply(call: OperationCall[None, None]) -> ApplyPreview:
 async def apply_changes(call: OperationCall[None, NewApply]) -> ApplyResult:
     """Apply the session's changes to the user's directory, all or nothing, and bring its commits as a branch."""
     log, supervisor = await call.log(), call.supervisor
-    workspace, applied = await apply_session(supervisor.data, log, call.body.resolutions)
+    try:
+        workspace, applied = await apply_session(supervisor.data, log, call.body.resolutions)
+    except InPlaceError as error:
+        workspace, applied = Path((await config_of(log)).workspace), Applied((), (), (), (f"{error}.",))
     commits = await bring_commits(supervisor.store, supervisor.data, log)
     warnings = [*applied.warnings, *filter(None, [commits.note])]
     if commits.error:

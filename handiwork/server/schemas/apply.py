@@ -28,6 +28,7 @@ class ApplyPreview(Shape):
     """What an apply would do in ``workspace``; nothing, as long as there are conflicts without an answer.
 
     ``warnings`` has a sentence for each change that it would skip, ``undoable`` the paths of the last apply.
+    ``commits`` tells whether it would bring commits that the repository lacks.
     ``request`` is the word of the remote's forge for a pull request, null without a known forge.
     """
 
@@ -39,6 +40,7 @@ class ApplyPreview(Shape):
     warnings: list[str]
     conflicts: list[ApplyConflict]
     undoable: list[str]
+    commits: bool
     request: str | None
 
 

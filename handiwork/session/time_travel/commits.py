@@ -29,6 +29,7 @@ from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.safe_open import look
 from handiwork.workspace.git.command import run_git
 from handiwork.workspace.git.import_commits import import_commits
+from handiwork.workspace.git.repository import repository_at
 
 LARGEST = 1 << 30
 """The maximal size of a bundle in bytes."""
@@ -38,6 +39,9 @@ TIMEOUT = 300.0
 
 HANDOVER_TIMEOUT = 10.0
 """Seconds in which a server that holds the session's lease has to release it."""
+
+_LAST_LINE = 1 << 16
+"""Bytes at the end of a log of HEAD that have its last line."""
 
 _BUNDLE = ".git/handiwork.bundle"
 _BETWEEN = "commits-"
@@ -89,6 +93,23 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> FetchedCommi
                 await sandbox.close()
             branch = await asyncio.to_thread(import_commits, Path(config.workspace), bundle, log.id)
             return FetchedCommits(branch, others)
+
+
+async def has_new_head(data: Path, log: EventLog) -> bool:
+    """Return whether the session's HEAD is a commit that the user's repository lacks. Runs no git on agents' files."""
+    config = await config_of(log)
+    files = config.files(session_dir(data, log.id))
+
+    def is_new() -> bool:
+        repository, head_log = repository_at(files.source), files.head_log()
+        if repository is None or head_log is None or head_log.is_link:
+            return False
+        with head_log.open() as stream:
+            stream.seek(max(0, head_log.size - _LAST_LINE))
+            found = re.findall(rb"^[0-9a-f]{40,64} ([0-9a-f]{40,64}) ", stream.read(_LAST_LINE), re.MULTILINE)
+        return bool(found) and run_git(repository.git_dir, "cat-file", "-e", found[-1].decode()).returncode != 0
+
+    return await asyncio.to_thread(is_new)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import { PullRequestDialog } from "./PullRequestDialog";
 import { useApplyPreview } from "./useApplyPreview";
 import { useBranch } from "./useBranch";
 import { useUndo } from "./useUndo";
-import { pendingCount } from "./wording";
+import { canApply } from "./wording";
 
 /** `changed` tells whether the session has changes now; it may have none, and an apply that can be undone. */
 export function ApplyBar({ store, changed }: { store: SessionStore; changed: boolean }) {
@@ -17,7 +17,7 @@ export function ApplyBar({ store, changed }: { store: SessionStore; changed: boo
   const [dialog, setDialog] = useState<"apply" | "request" | null>(null);
   const making = useBranch(store);
   const undoing = useUndo(store);
-  const applicable = preview !== null && pendingCount(preview) > 0;
+  const applicable = preview !== null && canApply(preview);
   const noun = preview?.request ?? "pull request";
   const close = () => setDialog(null);
   const undoable = preview !== null && preview.undoable.length > 0;

@@ -48,7 +48,7 @@ interface PlanProps {
 }
 
 function Plan({ preview, answers, onAnswer }: PlanProps) {
-  const { workspace, written, deleted, unchanged, warnings, conflicts } = preview;
+  const { workspace, written, deleted, unchanged, warnings, conflicts, commits } = preview;
   return (
     <>
       {written.length + deleted.length > 0 && (
@@ -68,9 +68,11 @@ function Plan({ preview, answers, onAnswer }: PlanProps) {
       )}
       {written.length + deleted.length + conflicts.length === 0 && (
         <p>
-          Nothing to apply: <span className="mono apply-path">{workspace}</span> has all changes.
+          {commits ? "No file to change" : "Nothing to apply"}: <span className="mono apply-path">{workspace}</span> has
+          all changes.
         </p>
       )}
+      {commits && <p>The agent’s commits come as a branch, which is not checked out.</p>}
       {unchanged.length > 0 && (
         <p className="faint">
           {plural(unchanged.length, "file")} {unchanged.length === 1 ? "is" : "are"} the same there already.

@@ -4,11 +4,16 @@ import type { ApplyPreview, ApplyResult, NewApply, PullRequestProposal, UndoResu
 import { plural } from "../wording/format";
 
 export type Resolutions = NonNullable<NewApply["resolutions"]>;
-type Planned = Pick<ApplyPreview, "workspace" | "written" | "deleted" | "conflicts" | "undoable">;
+type Planned = Pick<ApplyPreview, "workspace" | "written" | "deleted" | "conflicts" | "undoable" | "commits">;
 
 /** The number of files that differ from the user's folder. */
 export function pendingCount({ written, deleted, conflicts }: Planned): number {
   return written.length + deleted.length + conflicts.length;
+}
+
+/** Whether an apply would change a file, ask about one, or bring commits. */
+export function canApply(preview: Planned): boolean {
+  return pendingCount(preview) > 0 || preview.commits;
 }
 
 /** The number of files that the session changed, also of those that the user's folder has. */
@@ -21,6 +26,7 @@ export function whereText(preview: Planned): string {
   const pending = pendingCount(preview);
   if (pending > 0)
     return `${plural(pending, "changed file")} ${pending === 1 ? "is" : "are"} not in ${preview.workspace} yet.`;
+  if (preview.commits) return `The agent’s commits are not in ${preview.workspace} yet.`;
   return preview.undoable.length > 0 ? `The changes are in ${preview.workspace}.` : "";
 }
 
@@ -30,13 +36,14 @@ export function allAnswers({ conflicts }: Planned, chosen: Resolutions): Resolut
   return { ...chosen, ...Object.fromEntries(only) };
 }
 
-/** What the button does, and whether it can: every conflict has an answer, and a file would change. */
+/** What the button does, and whether it can: every conflict has an answer, and a file would change or commits come. */
 export function applyButton(preview: Planned, answers: Resolutions): { label: string; enabled: boolean } {
   const paths = preview.conflicts.map(({ path }) => path);
   const taken = paths.filter((path) => answers[path] === "take").length;
   const files = preview.written.length + preview.deleted.length + taken;
   const decided = paths.every((path) => answers[path] !== undefined);
-  return { label: files > 0 ? `Apply ${plural(files, "file")}` : "Apply", enabled: decided && files > 0 };
+  const label = files > 0 ? `Apply ${plural(files, "file")}` : preview.commits ? "Bring the commits" : "Apply";
+  return { label, enabled: decided && (files > 0 || preview.commits) };
 }
 
 export function appliedText({ workspace, written, deleted }: ApplyResult): string {

@@ -6,7 +6,7 @@ import { PullRequestDialog } from "../apply/PullRequestDialog";
 import { useApplyPreview } from "../apply/useApplyPreview";
 import { useBranch } from "../apply/useBranch";
 import { useUndo } from "../apply/useUndo";
-import { changedCount, pendingCount, whereText } from "../apply/wording";
+import { canApply, changedCount, whereText } from "../apply/wording";
 import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
@@ -54,7 +54,7 @@ export function Banner({ store }: { store: SessionStore }) {
       </span>
       <Problem text={problem || undoing.problem || making.problem || (info.state === "finished" ? unknown : "")} />
       <span className="chat-commands">
-        {finished && pendingCount(preview) > 0 && (
+        {finished && canApply(preview) && (
           <Button kind="primary" onClick={() => setDialog("apply")}>
             Apply to the folder
           </Button>
