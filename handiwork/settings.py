@@ -373,14 +373,15 @@ def _explain_all(error: ValidationError, flags: Mapping[str, Any]) -> str:
 
 def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
     key = str(problem["loc"][0])
+    variable = f"{PREFIX}{key.upper()}"
     if key in _TABLES and len(problem["loc"]) > 1:  # values of mcp may be secrets, which are not shown
-        path = ".".join(map(str, problem["loc"]))
-        return f"{settings_file()}: {path}: {problem['msg'].removeprefix('Value error, ')}"
+        place = variable if problem["loc"][1] in EnvSettingsSource(Settings)().get(key, {}) else settings_file()
+        return f"{place}: {'.'.join(map(str, problem['loc']))}: {problem['msg'].removeprefix('Value error, ')}"
     if problem["type"] == "extra_forbidden":
         return f"{settings_file()}: unknown key {key!r}; known: {', '.join(sorted([*Settings.model_fields, 'hooks']))}"
     if key in flags:
         place = FLAGS.get(key, f"--{key.replace('_', '-')}")
-    elif os.environ.get(variable := f"{PREFIX}{key.upper()}"):
+    elif os.environ.get(variable):
         place = variable
     else:
         place = f"{settings_file()}: {key}"

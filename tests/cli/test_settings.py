@@ -72,7 +72,10 @@ def test_mcp_servers_are_tables_of_the_file_or_json_in_the_variable(
     assert load({}).mcp["remote"].url == "https://example.org/mcp"
     config("[mcp.'no name']\ncommand = 'a'\n")
     monkeypatch.delenv("HANDIWORK_MCP")
-    with pytest.raises(SettingsError, match=r"mcp\.no name"):
+    with pytest.raises(SettingsError, match=r"config\.toml: mcp\.no name"):
+        load({})
+    monkeypatch.setenv("HANDIWORK_MCP", '{"remote": {"ulr": "https://example.org/mcp"}}')
+    with pytest.raises(SettingsError, match=r"config\.toml: mcp\.no name.*\nHANDIWORK_MCP: mcp\.remote\.ulr: "):
         load({})
 
 
