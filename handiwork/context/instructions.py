@@ -28,6 +28,8 @@ from handiwork.errors import WorkspaceError
 from handiwork.workspace.files.safe_open import entries_beneath, join, parts_of
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
+PLACES = (*NAMES, ".claude/CLAUDE.md")
+"""The files of a folder, relative to it."""
 
 DEPTH, IMPORTS = 3, 20
 """How deep imports nest, and how many files one folder's conventions import."""
@@ -48,8 +50,8 @@ def in_folder(root: int, folder: str = "", prefix: str = "") -> list[Convention]
     ``prefix`` comes before the paths of an open folder around the workspace.
     """
     found: dict[str, Convention] = {}
-    for name in NAMES:
-        _add(root, join(folder, name), prefix, 0, found)
+    for place in PLACES:
+        _add(root, join(folder, place), prefix, 0, found)
     texts = {one.sha256: path for path, one in reversed(found.items()) if not one.problem}
     for path, convention in found.items():
         other = _link_target(root, path) if convention.problem else texts[convention.sha256]

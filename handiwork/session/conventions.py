@@ -90,10 +90,12 @@ class Conventions:
         withheld = self._withheld(findings, totals)
         here = {event.path for event in loaded}.union(*(event.paths for event in withheld))
         events = [*_gone(here, totals), *_new(loaded, totals), *withheld]
-        return [*events, *self._in_folders(folders - {""}, totals)]
+        return [*events, *self._in_folders(folders - {""}, totals, here)]
 
-    def _in_folders(self, folders: Iterable[str], totals: Totals) -> list[Event]:
-        found = [one for one in in_folders(self._base, folders) if one.path not in totals.context]
+    def _in_folders(self, folders: Iterable[str], totals: Totals, known: Container[str] = ()) -> list[Event]:
+        found = [
+            one for one in in_folders(self._base, folders) if one.path not in totals.context and one.path not in known
+        ]
         used = sum(len(event.text) for event in totals.context.values() if event.category == "instructions")
         findings = judge(found, self._workspace, self._trust, used)
         loaded = [self._loaded(finding.convention) for finding in findings if finding.state == "loads"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from handiwork.context.characters import hidden_kinds, visible
 from handiwork.context.conventions import LARGEST, LONGEST, Convention, UnreadableError, digest, opened, read_file
 from handiwork.context.devcontainer import parse, without_comments
-from handiwork.context.discovery import at_begin, folders_of, in_folders, judge, unread
+from handiwork.context.discovery import at_begin, everything, folders_of, in_folders, judge, unread
 from handiwork.context.skills import copy_skill, of_packages
 from handiwork.context.trust import Trust, TrustError
 
@@ -88,6 +88,13 @@ def test_the_same_text_under_two_names_loads_once(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").symlink_to("CLAUDE.md")
     assert found(tmp_path)["AGENTS.md"].redundant
     assert found(tmp_path)["CLAUDE.md"].text == "same"
+
+
+def test_a_claude_md_in_the_folder_of_claude_is_that_of_the_folder_around_it(tmp_path: Path) -> None:
+    write(tmp_path, **{".claude/CLAUDE.md": "@style.md", ".claude/style.md": "Be brief."})
+    assert list(found(tmp_path)) == [".claude/CLAUDE.md", ".claude/style.md"]
+    states = {one.convention.path: one.state for one in everything(tmp_path, tmp_path / "none", Trust(tmp_path))}
+    assert states == dict.fromkeys([".claude/CLAUDE.md", ".claude/style.md"], "not accepted")
 
 
 def test_imports_stay_in_the_workspace_and_end(tmp_path: Path) -> None:

@@ -136,6 +136,13 @@ def test_nothing_is_in_a_prompt_before_it_is_accepted_and_one_line_says_so(proje
     assert RULE not in project.prompts()[0]
 
 
+def test_a_claude_md_in_the_folder_of_claude_loads_from_the_beginning_and_once(project: Project) -> None:
+    project.write(".claude/CLAUDE.md", RULE)
+    assert "not loaded until you accept them: .claude/CLAUDE.md" in notices(project.run())[0]
+    project.accept()
+    assert asyncio.run(resumed(project)) == [".claude/CLAUDE.md"]
+
+
 def test_an_accepted_text_stands_word_for_word_and_a_changed_one_does_not(project: Project) -> None:
     project.write("AGENTS.md", RULE)
     project.accept()
