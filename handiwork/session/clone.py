@@ -62,7 +62,8 @@ async def clone(url: str, parent: Path) -> Path:
         sandbox = create("bubblewrap", paths, _no_blob, egress=Egress(lambda: [host], record))
         try:
             await sandbox.start()
-            command = f"git clone --quiet --template= -- '{url}' repository && tar -cf tar -C repository ."
+            command = f"GIT_TERMINAL_PROMPT=0 git clone --quiet --template= -- '{url}' repository"
+            command += " && tar -cf tar -C repository ."
             done = await sandbox.execute(CmdRunAction(command=command, timeout=SECONDS))
             if not isinstance(done, CmdOutputObservation) or done.exit_code != 0:
                 raise CloneError(f"git cannot clone {url}: {'; '.join(refusals) or done.text.strip()[-1000:]}")

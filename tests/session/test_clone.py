@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -70,6 +71,20 @@ async def test_what_is_no_address_of_a_repository_is_refused(url: str, tmp_path:
         await clone(url, tmp_path)
     assert "secret" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_repository_that_wants_a_password_is_told_at_once(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(handler: Quiet) -> None:
+        handler.send_response(401)
+        handler.send_header("WWW-Authenticate", 'Basic realm="a"')
+        handler.end_headers()
+
+    monkeypatch.setattr(Quiet, "do_GET", refuse)
+    async with asyncio.timeout(60):
+        with pytest.raises(CloneError, match=r"could not read Username .* terminal prompts disabled"):
+            await clone(address, tmp_path / "clones")
 
 
 async def test_what_git_says_is_the_reason(address: str, tmp_path: Path) -> None:

@@ -69,7 +69,16 @@ def _build(recipe: Recipe, folder: Path) -> None:
 
 def _run(*command: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, umask=0o022)
+    environment |= {"PIP_NO_INPUT": "1", "GIT_TERMINAL_PROMPT": "0"}  # they would ask for passwords on the terminal
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        umask=0o022,
+    )
     if done.returncode:
         output = " ".join(f"{done.stdout} {done.stderr}".split())[-OUTPUT_LIMIT:]
         raise SkippedError(f"an environment cannot be built: {' '.join(command[:4])} failed: {output}")
