@@ -58,6 +58,7 @@ async def test_bash(sandbox: Sandbox, box: Box) -> None:
     assert (await run(sandbox, 'echo "unbalanced')).exit_code != 0
     assert await output(sandbox, 'echo "$PWD $WORD $HOME"') == f"{box.project}/src two words /home/agent"
     assert await output(sandbox, "echo /proc/[0-9]* | wc -w") != "0"
+    assert (await run(sandbox, '[[ "$(</etc/hosts)" == *127.0.0.1*sandbox* ]]')).exit_code == 0
 
 
 async def test_the_browser(sandbox: Sandbox) -> None:

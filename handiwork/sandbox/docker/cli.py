@@ -32,7 +32,7 @@ IMAGE_VOLUME = "handiwork.image-volume"
 
 HARDENED = (
     *("--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
-    *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
+    *("--hostname=sandbox", "--add-host=sandbox:127.0.0.1", "--log-driver=none", "--no-healthcheck"),
 )
 
 OnStatus = Callable[[str], None]
