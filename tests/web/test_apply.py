@@ -165,3 +165,21 @@ async def test_axe_finds_nothing_serious_and_a_phone_shows_it_all(
     await expect(page.get_by_role("button", name="Make a branch")).to_be_visible()
     assert await violations(page) == []
     assert await page.evaluate("document.scrollingElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+async def test_commits_that_change_no_file_are_brought_as_a_branch(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    project = project_in(tmp_path)
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "A poem")
+    session = await finished(api, project, "git commit -q --allow-empty -m 'Nothing rhymes'")
+    page = await page_of(open_window, session)
+    state = state_of(page)
+    await expect(state).to_contain_text(f"The agent’s commits are not in {project} yet.")
+    dialog = await open_dialog(page)
+    await dialog.get_by_role("button", name="Bring the commits").click()
+    await page.get_by_role("dialog", name="Applied").get_by_role("button", name="Close").last.click()
+    await expect(state.get_by_role("button", name="Apply to the folder")).to_have_count(0)
+    assert "Nothing rhymes" in git(project, "log", "--all", "--format=%s")
