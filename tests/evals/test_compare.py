@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handiwork.cli.commands.eval import commands
 from handiwork.evals.reporting.compare import CompareError, Comparison, Flip, compare, first_checked
 from handiwork.evals.reporting.statistics import bootstrap, mcnemar_exact
-from handiwork.evals.running.results import Result
+from handiwork.evals.running import manifest
+from handiwork.evals.running.results import Result, Results
+from tests.evals.runs import ADDING, planned, sums
 
 
 def run(scores: Mapping[str, float | None], trial: int = 1) -> list[Result]:
@@ -148,6 +152,31 @@ def test_what_only_one_run_measured_is_named_and_not_compared() -> None:
 def test_runs_with_nothing_in_common_are_refused() -> None:
     with pytest.raises(CompareError, match="no measured instance in common: compare two of one benchmark"):
         compare(run({"a": 1, "b": None}), run({"b": 1}))
+
+
+async def folder(out: Path, *ids: str, benchmark: str = ADDING) -> Path:
+    """The folder of a run on the data of these ids, which measured "a"."""
+    manifest.write(sums(out, *ids), (await planned(out, "scripted:none", benchmark=benchmark)).manifest)
+    Results(out).add(Result(id="a", outcome="submitted", score=1.0))
+    return out
+
+
+async def test_runs_of_two_benchmarks_are_refused_even_if_their_ids_coincide(tmp_path: Path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text(Path(ADDING).read_text().replace('"adding"', '"multiplying"'))
+    adding, multiplying = await folder(tmp_path / "1", "a"), await folder(tmp_path / "2", "a", benchmark=str(other))
+    with pytest.raises(CompareError, match="are of two benchmarks, adding and multiplying: compare two of one"):
+        commands.compare(adding, multiplying, as_json=False)
+
+
+async def test_a_comparison_says_if_the_data_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, same, other = [
+        await folder(tmp_path / name, *ids) for name, ids in {"1": ["a"], "2": ["a"], "3": ["a", "b"]}.items()
+    ]
+    for second, differs in ((same, False), (other, True)):
+        commands.compare(one, second, as_json=False)
+        assert ("The runs had different data" in capsys.readouterr().err) == differs
+        assert ("The runs had different data" in (second / "comparison.md").read_text()) == differs
 
 
 def test_the_largest_flips_come_first_then_by_name() -> None:

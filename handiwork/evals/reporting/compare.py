@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from handiwork.errors import HandiworkError
+from handiwork.evals import registry
 from handiwork.evals.reporting.statistics import mcnemar_exact
 from handiwork.evals.reporting.summary import Estimate, binary, bootstrap_estimate, natural, scores_of
+from handiwork.evals.running.manifest import Manifest
 from handiwork.evals.running.results import Result
 from handiwork.events.base import Model
 
@@ -54,6 +56,13 @@ class Comparison(ScoreChange):
     only_after: list[str]
     groups: dict[str, ScoreChange]
     chosen: ScoreChange | None
+
+
+def check_same_benchmark(before: Manifest, after: Manifest) -> None:
+    """Raise CompareError if two runs are of different benchmarks: the same id would stand for two tasks."""
+    names = [registry.find(one.conditions.benchmark).name for one in (before, after)]
+    if names[0] != names[1]:
+        raise CompareError(f"the runs are of two benchmarks, {names[0]} and {names[1]}: compare two of one")
 
 
 def compare(before: Sequence[Result], after: Sequence[Result]) -> Comparison:

@@ -64,7 +64,10 @@ def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
 
 def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
     """Write comparison.md, .json, .html and, if the runs cost anything, .svg into a folder. Raises OSError."""
-    content = ReportContent(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
+    notes = list(tables.data_notes(before, after))
+    content = ReportContent(
+        tables.difference(comparison, before), notes, tables.of_comparison(comparison, before, after)
+    )
     panel = plot.panel({"before": before, "after": after})
     write_forms(folder / COMPARISON, content, comparison.model_dump_json(indent=1), [panel], [])
 

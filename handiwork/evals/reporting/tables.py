@@ -117,6 +117,12 @@ def change_notes(summary: Summary) -> Iterator[str]:
         yield f"The run was resumed after a change of {changed}: its results are from before and after it."
 
 
+def data_notes(before: Summary, after: Summary) -> Iterator[str]:
+    """Yield a note if two runs had different data, as splits may have: their tasks may share nothing but their ids."""
+    if before.run.get("data_hash") != after.run.get("data_hash"):
+        yield "The runs had different data: instances are paired by their ids, and may not be the same tasks."
+
+
 def difference(comparison: Comparison, before: Summary) -> str:
     """Return the difference of two runs in one line."""
     change = comparison.difference

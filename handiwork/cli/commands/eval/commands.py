@@ -254,8 +254,11 @@ def report(folder: Path, as_json: bool) -> Exit:
 
 def compare(first: Path, second: Path, as_json: bool) -> Exit:
     """Write a comparison of two runs into the second run's folder, and print it. Raises ResultsError, CompareError."""
+    comparing.check_same_benchmark(manifest.read(first), manifest.read(second))
     (before, earlier), (after, later) = summary_of(first), summary_of(second)
     comparison = comparing.compare(earlier, later)
+    for note in tables.data_notes(before, after):
+        say(note)
     reports.write_comparison(second, comparison, before, after)
     if as_json:
         print(comparison.model_dump_json())  # noqa: T201
