@@ -11,7 +11,7 @@ from handiwork.evals.running import manifest, plan
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.results import Result
-from handiwork.evals.running.run import Caps, Run, local
+from handiwork.evals.running.run import Caps, Engine, Run, local
 from handiwork.events.record import Limits
 from tests.cli.program import bash, finish
 
@@ -57,12 +57,14 @@ async def planned(
     return await plan.new(registry.find(benchmark), conditions, choice, trials, no_status)
 
 
-async def finished(out: Path, planned: RunPlan, caps: Caps = Caps(), workers: int = 2) -> dict[tuple[str, int], Result]:
+async def finished(
+    out: Path, planned: RunPlan, caps: Caps = Caps(), workers: int = 2, engine: Engine = local
+) -> dict[tuple[str, int], Result]:
     """Begin the run, or go on with it, and return its results."""
     out.mkdir(exist_ok=True)
     manifest.write(out, planned.manifest)
     run = Run(out, planned.manifest, planned.benchmark, planned.instances, caps, lambda _: None)
-    await run.go(local, workers)
+    await run.go(engine, workers)
     return run.results.by_key
 
 

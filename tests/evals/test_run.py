@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -24,8 +26,8 @@ from handiwork.evals.running import manifest, plan
 from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import FILE, Result, Results
-from handiwork.evals.running.rollout import outcome_of
-from handiwork.evals.running.run import Caps, RunStoppedError
+from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, outcome_of
+from handiwork.evals.running.run import Caps, Execute, RunStoppedError
 from handiwork.evals.scoring.data import digest
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Event
@@ -266,6 +268,31 @@ async def test_a_rollout_whose_share_is_spent_is_done_again_while_the_run_has_mo
     found = by_id((await finished(out, work, Caps(cost=5.0), workers=3)).values())
     assert [found[one].outcome for one in "abc"] == ["submitted"] * 3
     assert found["b"].attempts + found["c"].attempts > 2
+
+
+async def test_a_rollout_whose_share_is_spent_waits_for_what_others_leave(tmp_path: Path) -> None:
+    """While another holds its share the rest is no more than it had; the other then leaves half of that."""
+    work = await planned(sums(tmp_path / "data", "first", "dear", "slow"), "none")
+    slow_has_begun, dear_has_stopped = asyncio.Event(), asyncio.Event()
+
+    async def execute(job: RolloutJob) -> FinishedRollout:
+        name, budget = job.instance.id, job.budget or 0.0
+        if name == "slow":
+            slow_has_begun.set()
+            await dear_has_stopped.wait()
+            await asyncio.sleep(0.05)
+        if name == "dear" and budget < 1.3:
+            await slow_has_begun.wait()
+            dear_has_stopped.set()
+            return FinishedRollout(Result(id=name, outcome="stopped", cost=0.9), "")
+        return FinishedRollout(Result(id=name, outcome="submitted", score=1.0, cost=1.3 if name == "dear" else 0.5), "")
+
+    @asynccontextmanager
+    async def engine(*_: object) -> AsyncGenerator[Execute]:
+        yield execute
+
+    found = by_id((await finished(tmp_path / "out", work, Caps(cost=3.35), engine=engine)).values())
+    assert {name: one.outcome for name, one in found.items()} == dict.fromkeys(("first", "slow", "dear"), "submitted")
 
 
 async def test_a_rollout_that_stops_before_its_share_is_exceeded_is_not_measured(tmp_path: Path) -> None:

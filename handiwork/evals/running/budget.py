@@ -47,12 +47,15 @@ class SharedBudget:
         """Whether the budget is used up."""
         return self._cap is not None and self._results.spent >= self._cap
 
-    async def ready(self) -> bool:
-        """Return True if a rollout may start; otherwise wait until another has ended, and return False."""
+    async def ready(self, tried: float = 0.0) -> bool:
+        """Return True if a rollout may start; otherwise wait until another has ended, and return False.
+
+        A share of ``tried`` USD was too small for the rollout: beside others it starts only with a larger one.
+        """
         if self._cap is None or not self._shares:
             return True
         dearest = self._results.dearest
-        if dearest is not None and self._remaining >= dearest:
+        if dearest is not None and self._remaining >= dearest and self._share > tried:
             return True
         self._changed.clear()
         await self._changed.wait()
@@ -64,16 +67,21 @@ class SharedBudget:
         if self._cap is None:
             yield None
             return
-        dearest, remaining = self._results.dearest, self._remaining
-        share = min(remaining, MARGIN * dearest) if dearest else remaining
+        share = self._share
         # Free rollouts, as on a local model, need not wait for each other.
-        reservation = 0.0 if dearest == 0 else share
+        reservation = 0.0 if self._results.dearest == 0 else share
         self._shares.append(reservation)
         try:
             yield share
         finally:
             self._shares.remove(reservation)
             self._changed.set()
+
+    @property
+    def _share(self) -> float:
+        """The share of a rollout that starts now."""
+        dearest, remaining = self._results.dearest, self._remaining
+        return min(remaining, MARGIN * dearest) if dearest else remaining
 
     @property
     def _remaining(self) -> float:

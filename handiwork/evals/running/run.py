@@ -146,7 +146,7 @@ class Run:
     async def _work(self, jobs: deque[tuple[str, int]], execute: Execute) -> None:
         without_cost = replace(self._caps, cost=None)
         while jobs and not self._stop:
-            if not await self._budget.ready() or not jobs:
+            if not await self._budget.ready(self._shares.get(jobs[0], 0.0)) or not jobs:
                 continue
             self._stop = self._stop or self._stop_now()
             if self._stop:
