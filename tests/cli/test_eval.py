@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
-import subprocess
 import time
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
 from urllib.request import Request, urlopen
 
 import pytest
 
+from handiwork.evals.running import underway
 from tests.cli.program import HANDIWORK, PATIENCE, Program, bash, finish
 from tests.evals.runs import ADDING, sums
 
@@ -145,7 +147,7 @@ def test_a_run_that_measures_nothing_says_so_in_red(
 def test_a_run_that_is_killed_goes_on_where_it_was(program: Program, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     slow = flags(program, data, out, {**bash("cat sum.txt"), "delay": 0.3}, finish("4"))
-    process = subprocess.Popen([HANDIWORK, *slow], env=program.environment, stderr=subprocess.DEVNULL)
+    process = Popen([HANDIWORK, *slow], env=program.environment, stderr=DEVNULL)
     results, end = out / "output.jsonl", time.monotonic() + PATIENCE
     while not results.exists() or len(results.read_text().splitlines()) < 2:
         assert time.monotonic() < end
@@ -162,6 +164,28 @@ def test_a_run_that_is_killed_goes_on_where_it_was(program: Program, data: Path,
     after = results.read_text().splitlines()
     assert after[: len(before)] == before
     assert sorted(json.loads(line)["id"] for line in after) == [f"sum-{number}" for number in range(6)]
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_the_cost_of_a_rollout_that_is_interrupted_with_its_run_counts(
+    program: Program, data: Path, tmp_path: Path, end: signal.Signals
+) -> None:
+    out = tmp_path / "out"
+    command = flags(program, data, out, bash("cat sum.txt", cost=0.5), {**finish("4"), "delay": 2 * PATIENCE})
+    process, deadline = (
+        Popen([HANDIWORK, *command], env=program.environment, stderr=DEVNULL),
+        time.monotonic() + PATIENCE,
+    )
+    while not asyncio.run(underway.costs(out)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(end)
+    process.wait()
+    resumed = program("eval", "run", "--resume", str(out), "--max-cost", "0.5")
+    assert (resumed.returncode, "has spent 0.50 USD, its --max-cost" in resumed.stderr) == (3, True)
+    (line,) = (out / "output.jsonl").read_text().splitlines()
+    assert {"id": "sum-0", "outcome": "stopped", "score": None, "cost": 0.5}.items() <= json.loads(line).items()
+    assert not any((out / "underway").glob("*"))
 
 
 def test_trials_can_be_sampled(program: Program, data: Path, tmp_path: Path) -> None:
@@ -227,7 +251,7 @@ def test_a_run_is_served_to_the_browser(program: Program, data: Path, tmp_path: 
     out = tmp_path / "out"
     assert program(*flags(program, data, out), "--limit", "1").returncode == 0
     command = [HANDIWORK, "eval", "view", str(out)]
-    with subprocess.Popen(command, env=program.environment, stdout=subprocess.PIPE, text=True) as viewer:
+    with Popen(command, env=program.environment, stdout=PIPE, text=True) as viewer:
         assert viewer.stdout is not None
         link = viewer.stdout.readline().strip()
         address, _, token = link.partition("/eval?token=")

@@ -38,8 +38,8 @@ Of the agent: it "submitted" an answer, or "gave up" and said so; it was ended b
 because its last replies could not be parsed ("format"), or by a "limit" of steps, tokens or cost, or of time
 ("timeout"); or it raised an exception ("agent error"). Not of the agent: the "model", the "sandbox" or the "platform"
 around them failed, or the scorer did ("grader"); the sandbox cannot meet the instance's requirements ("unfit"); the
-instance lacks something that the user can put right ("skipped"); or the rollout reached its share of the run's budget
-("stopped"). Then there is no score.
+instance lacks something that the user can put right ("skipped"); or the rollout reached its share of the run's budget,
+or was interrupted with the run ("stopped"). Then there is no score.
 """
 
 INFRASTRUCTURE: frozenset[Outcome] = frozenset({"model", "sandbox", "platform"})

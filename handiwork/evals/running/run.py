@@ -117,19 +117,30 @@ class Run:
         """
         with _run_lock(self._out):
             (self._out / TRAJECTORIES).mkdir(exist_ok=True)
-            underway.clear(self._out)
+            await self._count_interrupted()  # by the death of their process
             try:
                 jobs = deque(self._keys())
                 with _work_folder(self._out) as work:
-                    conditions = self._manifest.conditions
-                    async with engine(conditions, self._benchmark, work) as execute, TaskGroup() as group:
-                        for _ in range(workers):
-                            group.create_task(self._work(jobs, execute))
+                    await self._execute(jobs, engine, workers, work)
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
         if stop := self._stop:
             command = f"handiwork eval run --resume {self._out}{stop.caps.flags}"
             raise RunStoppedError(stop.why, command, failed=stop.caps == self._caps)
+
+    async def _execute(self, jobs: deque[tuple[str, int]], engine: Engine, workers: int, work: Path) -> None:
+        try:
+            async with engine(self._manifest.conditions, self._benchmark, work) as execute, TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work(jobs, execute))
+        finally:
+            await self._count_interrupted()
+
+    async def _count_interrupted(self) -> None:
+        """Count what rollouts have cost that were interrupted."""
+        for result in await underway.costs(self._out):
+            self.results.add(result)
+        underway.clear(self._out)
 
     @property
     def remaining(self) -> int:

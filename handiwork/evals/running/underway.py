@@ -1,4 +1,7 @@
-"""Notes of the rollouts that are under way, in the folder ``underway`` of a run, for programs that follow it."""
+"""Notes of the rollouts that are under way, in the folder ``underway`` of a run.
+
+Programs that follow the run read them, and so does the run, to count what an interrupted rollout has cost.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from handiwork.agents.state import State
+from handiwork.evals.running.results import Result
 from handiwork.evals.running.rollout import RolloutJob
 from handiwork.events.base import Model, utc_now
+from handiwork.log.database import FILE
+from handiwork.log.errors import LogError
+from handiwork.log.store import Store
 from handiwork.process import Process
 
 FOLDER, WORK = "underway", "work"
@@ -36,7 +44,7 @@ class Underway(Model):
 
 @contextmanager
 def noted(out: Path, job: RolloutJob) -> Generator[None]:
-    """Note in the run's folder that the rollout is under way."""
+    """Note in the run's folder that the rollout is under way; the note of an interrupted one stays for ``costs``."""
     note = Underway(
         id=job.instance.id,
         trial=job.trial,
@@ -48,25 +56,64 @@ def noted(out: Path, job: RolloutJob) -> Generator[None]:
     file = out / FOLDER / job.name
     file.parent.mkdir(exist_ok=True)
     file.write_text(note.model_dump_json())
-    try:
-        yield
-    finally:
-        file.unlink(missing_ok=True)
+    yield
+    file.unlink(missing_ok=True)
 
 
 def clear(out: Path) -> None:
-    """Remove the notes of a process that was killed."""
+    """Remove the notes of rollouts that were interrupted."""
     shutil.rmtree(out / FOLDER, ignore_errors=True)
+
+
+async def costs(out: Path) -> list[Result]:
+    """Return what the newest attempts at the noted rollouts have cost, as far as their sessions are on this machine.
+
+    They are results without a score: until now, if the rollouts run, and in all, if their process has ended.
+    """
+    results: list[Result] = []
+    for one in _notes(out):
+        data = one.data(out)
+        if data is None or not (data / FILE).exists():
+            continue
+        try:
+            state = await _state(data)
+        except LogError:  # its files are incomplete
+            continue
+        if state.usage.total or state.cost or state.unpriced:
+            result = Result(
+                id=one.id,
+                trial=one.trial,
+                group=one.group,
+                outcome="stopped",
+                why="the run was interrupted",
+                cost=state.cost,
+                unpriced=state.unpriced,
+                usage=state.usage,
+                steps=state.iteration,
+            )
+            results.append(result)
+    return results
+
+
+async def _state(data: Path) -> State:
+    state = State()
+    async with Store.open(data) as store:
+        for session in await store.sessions():
+            for event in await (await store.log(session.id)).read():
+                state.apply(event)
+    return state
 
 
 def read(out: Path) -> Iterator[Underway]:
     """Yield the notes whose process runs, oldest first."""
+    yield from (note for note in _notes(out) if note.process.alive() is not False)
+
+
+def _notes(out: Path) -> list[Underway]:
     notes: list[Underway] = []
     for file in (out / FOLDER).glob("*"):
         try:
-            note = Underway.model_validate_json(file.read_bytes())
+            notes.append(Underway.model_validate_json(file.read_bytes()))
         except (FileNotFoundError, ValidationError):  # it has just ended, or is being written
             continue
-        if note.process.alive() is not False:
-            notes.append(note)
-    yield from sorted(notes, key=lambda note: note.began)
+    return sorted(notes, key=lambda note: note.began)
