@@ -279,6 +279,9 @@ class State(Generic[Data]):
             for child in self.forked.pop(cause, []):
                 self.subtasks.pop(child, None)
                 self.totals.forget_jobs(child)
+        if isinstance(observation, ErrorObservation) and observation.error_id == "sandbox_lost":
+            # The children of a fork have sandboxes of their own; other subtasks work in their parent's.
+            self.totals.forget_jobs(observation.subtask if self.forked else None)
 
     def _apply_action(self, action: Action) -> None:
         self._use(action.completion)

@@ -250,9 +250,9 @@ class Totals:
             case _:
                 pass
 
-    def forget_jobs(self, child: int) -> None:
-        """Forget the commands of a child, whose sandbox has ended."""
-        self.jobs = {key: command for key, command in self.jobs.items() if key[0] != child}
+    def forget_jobs(self, child: int | None) -> None:
+        """Forget the commands of a child whose sandbox has ended, or of all tasks if ``child`` is None."""
+        self.jobs = {key: command for key, command in self.jobs.items() if child is not None and key[0] != child}
 
     @property
     def traffic(self) -> Traffic:

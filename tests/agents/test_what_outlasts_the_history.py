@@ -11,7 +11,7 @@ from handiwork.agents.monologue import monologue
 from handiwork.agents.planner import recent
 from handiwork.events.action import AgentDelegateAction, CmdRunAction, ForkAction, MessageAction
 from handiwork.events.base import Event
-from handiwork.events.observation import CmdOutputObservation, ForkObservation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation, ForkObservation
 from handiwork.events.record import CondensationEvent
 from tests.agents.states import state_of, task
 
@@ -42,6 +42,14 @@ def test_the_commands_of_a_child_end_with_it() -> None:
         state.apply(event)
     assert state.totals.jobs == {(4, "job-1"): "npm start"}
     state.apply(ForkObservation(content="1. done", id=6, cause=3))
+    assert state.totals.jobs == {}
+
+
+def test_the_commands_of_a_lost_sandbox_have_ended() -> None:
+    delegated = AgentDelegateAction(agent="CodeActAgent", inputs={"task": "a"})
+    state = state_of(task(), *JOB, delegated, CmdRunAction(command="kill -9 $PPID", subtask=5))
+    assert state.totals.jobs == {(0, "job-1"): "npm start"}
+    state.apply(ErrorObservation(content="The sandbox was lost.", error_id="sandbox_lost", id=7, cause=6, subtask=5))
     assert state.totals.jobs == {}
 
 
