@@ -280,6 +280,37 @@ def test_a_patch_is_resolved_only_if_it_breaks_no_test(tmp_path: Path) -> None:
     assert cheat.tests["FAIL_TO_PASS"] == instance.row["FAIL_TO_PASS"]
 
 
+NEW_TEST = """diff --git a/test_a.py b/test_a.py
+new file mode 100644
+--- /dev/null
++++ b/test_a.py
+@@ -0,0 +1 @@
++def test_a(): pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+def test_a_patch_of_sources_that_are_built_is_built_before_its_tests(tmp_path: Path) -> None:
+    commit = "git add .; git -c user.name=a -c user.email=a@b commit --quiet --message base"
+    bundle = f"mkdir {tmp_path}/repos; git bundle create --quiet {tmp_path}/repos/owner__name.bundle HEAD"
+    base = output_of(tmp_path, f"git init --quiet x; cd x; echo 1 > a.c; {commit}; {bundle}; git rev-parse HEAD")
+    building, passing = "cp a.c built", 'grep -q 2 built && echo "PASSED test_a.py::test_a"'
+    record = {**RECORD, "requirements": [], "install": [*RECORD["install"][:2], building], "test_command": passing}
+    tests = {"test_patch": NEW_TEST, "FAIL_TO_PASS": ["test_a.py::test_a"], "PASS_TO_PASS": []}
+    instance = loaded(tmp_path, record, {**ROW, **tests, "base_commit": base.strip()})
+    assert graded(instance, change(instance, tmp_path / "a", "echo 2 > a.c")).resolved
+    assert not graded(instance, change(instance, tmp_path / "b", "echo 2 > a.py")).resolved
+
+
+@pytest.mark.parametrize(
+    ("path", "needed"),
+    [("sklearn/_fast.pyx.tp", True), ("setup.cfg", True), ("astropy/wcs/setup_package.py", True), ("a/b.py", False)],
+)
+def test_a_patch_of_modules_alone_needs_no_installation(path: str, needed: bool) -> None:
+    assert grader.needs_installing(f"diff --git a/c.py b/c.py\n+1\ndiff --git a/{path} b/{path}\n+1\n") == needed
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("plain_path")
 def test_patches_that_hang_or_do_not_apply_are_not_resolved(tmp_path: Path) -> None:

@@ -127,7 +127,8 @@ class SWEBench(Benchmark):
     async def _rehearse(self, instance: Instance) -> None:
         subject = subject_of(instance)
         tests = hashlib.sha256(json.dumps([instance.row[name] for name in HIDDEN]).encode()).hexdigest()[:12]
-        rule = f"{grader.PACKAGE}-{tests}"
+        installed = "-installed" if grader.needs_installing(instance.row["patch"]) else ""
+        rule = f"{grader.PACKAGE}{installed}-{tests}"
         if installations.has_passed(subject, rule):
             return
         check_reference(await grader.grade(instance.row, subject, instance.row["patch"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ PACKAGE = "swebench==5.0.2"
 _SHA256 = "b7f0416a1e686eca22c2f749b5f816685a202835032f6683080e2b53545bbb62"
 
 SECONDS = 1800.0
-"""The time that an instance's tests may take, as upstream."""
+"""The time that an instance's tests may take, with the installation before them, as upstream."""
 
 _GIT_SECONDS = 300.0
 """The time for applying a patch."""
@@ -39,12 +40,19 @@ git apply --check --reverse /tmp/model.patch
 
 _PATHS = re.compile(r"^diff --git a/(.+) b/(.+)$", re.MULTILINE)
 
+_NOT_INSTALLED = (".py", ".rst", ".md", ".txt")
+"""Endings of files that an installation only refers to, but for those with ``_INSTALLING`` names."""
+
+_INSTALLING = "setup"
+"""The beginning of the names of modules that build a package, such as setup.py and setup_package.py."""
+
 
 async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: float = SECONDS) -> Grade:
     """Apply a patch and then the instance's own tests, run these for at most ``seconds``, and grade their output.
 
-    An installation of the subject must exist. Raises DataError, SandboxError, and OfficialError if the official package
-    cannot grade the output.
+    If the patch ``needs_installing``, the repository is installed again before the tests, which run even if that fails;
+    upstream does so for every patch. An installation of the subject must exist. Raises DataError, SandboxError, and
+    OfficialError if the official package cannot grade the output.
     """
     mounts = environments.mounts(subject.recipe)
     async with new_sandbox("bubblewrap", read_only=mounts) as (sandbox, workspace):
@@ -55,14 +63,26 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
             applied = await _run_git(sandbox, _APPLY)
             if applied.exit_code:
                 return _without_tests("the patch does not apply", applied)
+        left, began = seconds, time.monotonic()
+        if needs_installing(patch):
+            installed = await run_script(sandbox, installations.script(subject.recipe), seconds)
+            if how := installed.cut_short(seconds):
+                return _without_tests(f"the installation {how}", installed)
+            left = max(1.0, seconds - (time.monotonic() - began))
         await write_file(sandbox, "/tmp/test.patch", row["test_patch"].encode())
         put_back = await _run_git(sandbox, _put_back(row["test_patch"]))
         if put_back.exit_code:
             return _without_tests("the tests cannot be put in place", put_back)
-        tests = await run_script(sandbox, f"{subject.recipe.test_command}\n", seconds)
+        tests = await run_script(sandbox, f"{subject.recipe.test_command}\n", left)
     if how := tests.cut_short(seconds):
         return _without_tests(f"the tests {how}", tests)
     return await asyncio.to_thread(_official_grade, row, subject.recipe.parser, tests)
+
+
+def needs_installing(patch: str) -> bool:
+    """Return whether a patch changes files that an installation is built from, such as those of compiled extensions."""
+    paths = {Path(path) for pair in _PATHS.findall(patch) for path in pair}
+    return any(not path.name.endswith(_NOT_INSTALLED) or path.name.startswith(_INSTALLING) for path in paths)
 
 
 def _without_tests(why: str, script: ScriptOutput) -> Grade:

@@ -54,14 +54,19 @@ async def install(subject: Subject) -> None:
             before = {path: _version(workspace / path) for path in _files(workspace)}
             await sandbox.start()
             log = "/tmp/installation.log"
-            lines = ["set -e", "export PYTHONDONTWRITEBYTECODE=1 PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1"]
-            await write_file(sandbox, "/tmp/install.sh", "\n".join([*lines, *subject.recipe.install]).encode())
+            await write_file(sandbox, "/tmp/install.sh", script(subject.recipe).encode())
             command = f"bash /tmp/install.sh < /dev/null > {log} 2>&1 || {{ tail -c 1500 {log}; false; }}"
             done = await command_in(sandbox, f"({command})", SECONDS)
             await sandbox.close()
             if done.exit_code:
                 raise UnfitError(f"the repository cannot be installed: {done.content.strip()}")
             _save(workspace, before, subject.folder)
+
+
+def script(recipe: Recipe) -> str:
+    """Return the script that installs a repository in its checkout."""
+    lines = ["set -e", "export PYTHONDONTWRITEBYTECODE=1 PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1"]
+    return "\n".join([*lines, *recipe.install])
 
 
 def _save(workspace: Path, before: dict[str, tuple[int, int]], folder: Path) -> None:
