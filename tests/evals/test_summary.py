@@ -134,6 +134,13 @@ def test_amounts_are_of_all_rollouts_those_that_failed_too() -> None:
     assert (found.steps.mean, found.seconds.total) == (3, 40)
 
 
+def test_what_a_rollout_takes_leaves_out_those_that_never_began() -> None:
+    worked = result("a", 1, cost=0.5, usage=Usage(input=10), steps=4, seconds=10)
+    found = summary(worked, result("b", None, outcome="unfit", seconds=90))
+    assert (found.cost.mean, found.tokens.mean, found.steps.mean) == (0.5, 10, 4)
+    assert (found.seconds.mean, found.seconds.total) == (10, 100)
+
+
 def test_skipped_instances_are_listed_by_reason() -> None:
     found = summary(result("a", 1), skipped={"b": "needs Java", "c": "needs Docker", "d": "needs Java"})
     assert found.skipped == {"needs Java": ["b", "d"], "needs Docker": ["c"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum
 from statistics import fmean
 from typing import Any, Literal, cast
@@ -37,7 +37,7 @@ class Estimate(Model):
 
 
 class Amount(Model):
-    """The total over all rollouts, and the mean."""
+    """The total over all rollouts, and the mean over those in which the agent took a step."""
 
     total: float
     mean: float
@@ -74,8 +74,8 @@ class Summary(Model):
     ``skipped`` are the instances that cannot run on the machine, by the reason. ``failures`` are the rollouts lost to
     infrastructure or the grader; ``if_failed`` is the score if each of them counted as 0, None if there are none.
     ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k measured trials. ``figures`` are the
-    benchmark's other figures, ``arms`` the scores of the arms. Amounts cover all rollouts: USD, tokens, steps, and
-    seconds of wall time. ``unpriced`` counts completions of unknown price, which ``cost`` leaves out. ``cut_off``
+    benchmark's other figures, ``arms`` the scores of the arms. Amounts are USD, tokens, steps, and seconds of wall
+    time. ``unpriced`` counts completions of unknown price, which ``cost`` leaves out. ``cut_off``
     counts the measured rollouts that a limit ended.
     """
 
@@ -139,15 +139,15 @@ def summarise(
         groups=_groups(results),
         endings=_endings(results),
         cut_off=sum(map(_is_cut_off, results)),
-        cost=_amount(r.cost for r in results),
-        user_cost=_amount(r.user_cost for r in results),
-        feedback_cost=_amount(r.feedback_cost for r in results),
-        feedback_tokens=_amount(r.feedback_usage.total for r in results),
+        cost=_amount(results, lambda r: r.cost),
+        user_cost=_amount(results, lambda r: r.user_cost),
+        feedback_cost=_amount(results, lambda r: r.feedback_cost),
+        feedback_tokens=_amount(results, lambda r: r.feedback_usage.total),
         unpriced=sum(r.unpriced for r in results),
         usage=sum((r.usage for r in results), Usage()),
-        tokens=_amount(r.usage.total for r in results),
-        steps=_amount(r.steps for r in results),
-        seconds=_amount(r.seconds for r in results),
+        tokens=_amount(results, lambda r: r.usage.total),
+        steps=_amount(results, lambda r: r.steps),
+        seconds=_amount(results, lambda r: r.seconds),
     )
 
 
@@ -232,6 +232,7 @@ def _frequencies(words: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(words).items(), key=lambda one: (-one[1], one[0])))
 
 
-def _amount(values: Iterable[float]) -> Amount:
-    numbers = list(values)
-    return Amount(total=fsum(numbers), mean=fmean(numbers) if numbers else 0.0)
+def _amount(results: Sequence[Result], of: Callable[[Result], float]) -> Amount:
+    # Instances that cannot run here would make an agent look cheap.
+    begun = [result for result in results if result.steps or result.spent or result.usage.total] or results
+    return Amount(total=fsum(map(of, results)), mean=fmean(map(of, begun)) if begun else 0.0)

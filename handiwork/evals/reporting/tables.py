@@ -212,8 +212,8 @@ def _amounts(summary: Summary) -> Iterator[tuple[str, ...]]:
     yield "tokens", *_row(summary.tokens, 0)
     classes = {"read": usage.input, "read from a cache": usage.cache_read, "written to a cache": usage.cache_write}
     for name, count in {**classes, "written": usage.output}.items():
-        if count and summary.rollouts:
-            yield f"tokens {name}", f"{count / summary.rollouts:,.0f}", f"{count:,}"
+        if count:
+            yield f"tokens {name}", f"{count * summary.tokens.mean / summary.tokens.total:,.0f}", f"{count:,}"
     yield "steps", *_row(summary.steps, 1)
     yield "seconds of wall time", *_row(summary.seconds, 1)
 
