@@ -27,7 +27,7 @@ from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import FILE, Result, Results
 from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, outcome_of
-from handiwork.evals.running.run import Caps, Execute, RunStoppedError
+from handiwork.evals.running.run import Caps, Engine, Execute, RunStoppedError
 from handiwork.evals.scoring.data import digest
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Event
@@ -270,6 +270,14 @@ async def test_a_rollout_whose_share_is_spent_is_done_again_while_the_run_has_mo
     assert found["b"].attempts + found["c"].attempts > 2
 
 
+def executing(execute: Execute) -> Engine:
+    @asynccontextmanager
+    async def engine(*_: object) -> AsyncGenerator[Execute]:
+        yield execute
+
+    return engine
+
+
 async def test_a_rollout_whose_share_is_spent_waits_for_what_others_leave(tmp_path: Path) -> None:
     """While another holds its share the rest is no more than it had; the other then leaves half of that."""
     work = await planned(sums(tmp_path / "data", "first", "dear", "slow"), "none")
@@ -287,12 +295,28 @@ async def test_a_rollout_whose_share_is_spent_waits_for_what_others_leave(tmp_pa
             return FinishedRollout(Result(id=name, outcome="stopped", cost=0.9), "")
         return FinishedRollout(Result(id=name, outcome="submitted", score=1.0, cost=1.3 if name == "dear" else 0.5), "")
 
-    @asynccontextmanager
-    async def engine(*_: object) -> AsyncGenerator[Execute]:
-        yield execute
-
-    found = by_id((await finished(tmp_path / "out", work, Caps(cost=3.35), engine=engine)).values())
+    found = by_id((await finished(tmp_path / "out", work, Caps(cost=3.35), engine=executing(execute))).values())
     assert {name: one.outcome for name, one in found.items()} == dict.fromkeys(("first", "slow", "dear"), "submitted")
+
+
+async def test_a_rollout_whose_blobs_are_being_stored_has_no_share_besides_its_cost(tmp_path: Path) -> None:
+    work, out = await planned(sums(tmp_path / "data", "first", "stored", "beside", "next"), "none"), tmp_path / "out"
+    beside_has_begun, budgets = asyncio.Event(), dict[str, float | None]()
+
+    async def execute(job: RolloutJob) -> FinishedRollout:
+        name = job.instance.id
+        budgets[name] = job.budget
+        if name == "stored":
+            await beside_has_begun.wait()
+        if name == "beside":
+            beside_has_begun.set()
+            while ("stored", 1) not in Results(out).by_key:
+                await asyncio.sleep(0)
+        blobs = {"digest": bytes(10_000_000)} if name == "stored" else {}
+        return FinishedRollout(Result(id=name, outcome="submitted", score=1.0, cost=1.0), "", blobs)
+
+    await finished(out, work, Caps(cost=6.0), engine=executing(execute))
+    assert budgets == {"first": 6.0, "stored": 2.0, "beside": 2.0, "next": 2.0}
 
 
 async def test_a_rollout_that_stops_before_its_share_is_exceeded_is_not_measured(tmp_path: Path) -> None:

@@ -169,9 +169,11 @@ class Run:
                     self._stop = _Stop(why, without_cost)
                     return
                 job = RolloutJob(self._instances[one], trial, budget)
-                with underway.noted(self._out, job):
-                    done = self._unfit(job) or await execute(job)
-                    await self._record(done)
+                note = underway.note(self._out, job)
+                done = self._unfit(job) or await execute(job)
+            # Outside: the budget would count the share beside the cost while blobs are stored.
+            await self._record(done)
+            note.unlink(missing_ok=True)
             if budget is None:
                 continue
             if done.result.unpriced:

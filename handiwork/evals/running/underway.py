@@ -6,8 +6,7 @@ Programs that follow the run read them, and so does the run, to count what an in
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -42,10 +41,9 @@ class Underway(Model):
         return max(folders, default=None)
 
 
-@contextmanager
-def noted(out: Path, job: RolloutJob) -> Generator[None]:
-    """Note in the run's folder that the rollout is under way; the note of an interrupted one stays for ``costs``."""
-    note = Underway(
+def note(out: Path, job: RolloutJob) -> Path:
+    """Note in the run's folder that the rollout is under way; return the file, which an interrupted one leaves."""
+    content = Underway(
         id=job.instance.id,
         trial=job.trial,
         group=job.instance.group,
@@ -55,9 +53,8 @@ def noted(out: Path, job: RolloutJob) -> Generator[None]:
     )
     file = out / FOLDER / job.name
     file.parent.mkdir(exist_ok=True)
-    file.write_text(note.model_dump_json())
-    yield
-    file.unlink(missing_ok=True)
+    file.write_text(content.model_dump_json())
+    return file
 
 
 def clear(out: Path) -> None:
