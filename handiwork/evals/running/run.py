@@ -171,19 +171,16 @@ class Run:
                 job = RolloutJob(self._instances[one], trial, budget)
                 note = underway.note(self._out, job)
                 done = self._unfit(job) or await execute(job)
+            if budget is not None and done.result.unpriced:
+                why = "the cost of some calls is not known, so --max-cost cannot be kept: leave it out"
+                self._stop = _Stop(why, without_cost)
+            if budget is not None and done.result.outcome == "stopped":
+                # Its share was too small, but perhaps not the rest of the run's budget.
+                self._shares[key] = budget
+                jobs.append(key)
             # Outside: the budget would count the share beside the cost while blobs are stored.
             await self._record(done)
             note.unlink(missing_ok=True)
-            if budget is None:
-                continue
-            if done.result.unpriced:
-                why = "the cost of some calls is not known, so --max-cost cannot be kept: leave it out"
-                self._stop = _Stop(why, without_cost)
-            if done.result.outcome != "stopped":
-                continue
-            # Its share was too small, but perhaps not the rest of the run's budget.
-            self._shares[key] = budget
-            jobs.append(key)
 
     def _unfit(self, job: RolloutJob) -> FinishedRollout | None:
         """Return the result of a job whose instance another trial has found unfit, which may have taken long."""
