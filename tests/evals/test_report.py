@@ -307,6 +307,13 @@ def test_unknown_prices_are_said(tmp_path: Path) -> None:
     assert "The price of 7 completions is not known" in (tmp_path / "report.md").read_text()
 
 
+def test_missing_trials_of_measured_instances_are_said(tmp_path: Path) -> None:
+    written(
+        tmp_path, [Result(id="a", outcome="submitted", score=1.0), Result(id="a", trial=2, outcome="model")], trials=3
+    )
+    assert "The measured instances have the scores of 1 of their 3 trials." in (tmp_path / "report.md").read_text()
+
+
 def test_a_comparison_says_difference_and_flips_and_draws_a_point_for_each_run(tmp_path: Path) -> None:
     first, second = (
         [

@@ -137,8 +137,8 @@ def _notes(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[st
                 yield f"{benchmark}: {one.cell.agent} has no score on {missing} of {one.summary.wanted} instances."
             if one.summary.run.get("code") != first.summary.run.get("code"):
                 yield f"{benchmark}: {one.cell.agent} ran with another version of Handiwork than {first.cell.agent}."
-            own = *tables.limit_notes(one.summary), *tables.change_notes(one.summary)
-            yield from (f"{benchmark}: {one.cell.agent}: {note}" for note in own)
+            for notes in (tables.trial_notes, tables.limit_notes, tables.change_notes):
+                yield from (f"{benchmark}: {one.cell.agent}: {note}" for note in notes(one.summary))
 
 
 def _tables(cells: Sequence[MeasuredCell], summary: MatrixSummary) -> Iterator[Table]:

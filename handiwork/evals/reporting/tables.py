@@ -94,12 +94,21 @@ def notes(summary: Summary) -> list[str]:
         lines.append(f"Intervals: {how}.")
     if missing := summary.wanted - summary.measured:
         lines.append(f"{missing} of {summary.wanted} wanted instances have no score, and are in no mean.")
+    lines += trial_notes(summary)
     lines += arm_notes(summary)
     lines += limit_notes(summary)
     lines += change_notes(summary)
     if summary.unpriced:
         lines.append(f"The price of {summary.unpriced} completions is not known: the cost leaves them out.")
     return lines
+
+
+def trial_notes(summary: Summary) -> Iterator[str]:
+    """Yield a note if measured instances lack the score of a trial."""
+    trials = summary.run.get("trials")
+    scored = sum(one.rollouts for one in summary.endings.values() if one.score is not None)
+    if isinstance(trials, int) and scored < summary.measured * trials:
+        yield f"The measured instances have the scores of {scored} of their {summary.measured * trials} trials."
 
 
 def limit_notes(summary: Summary) -> Iterator[str]:
