@@ -351,6 +351,7 @@ def test_a_comparison_with_several_trials_has_the_score_of_the_chosen_one(tmp_pa
     before, after = (summarise({**RUN, "trials": 3}, found, {}) for found in (first, second))
     report.write_comparison(tmp_path, compare(first, second), before, after)
     text = (tmp_path / "comparison.md").read_text()
+    assert "after: The measured instances have the scores of 1 of their 3 trials." in text
     assert "## One of several trials" in text
     chosen = "| the first that passes the visible check, within the other run's model calls "
     assert f"{chosen}| 1 | 100.0 % | 100.0 % | +0.0 points | none: all alike |" in text

@@ -312,7 +312,7 @@ async def test_a_rollout_whose_blobs_are_being_stored_has_no_share_besides_its_c
             beside_has_begun.set()
             while ("stored", 1) not in Results(out).by_key:
                 await asyncio.sleep(0)
-        blobs = {"digest": bytes(10_000_000)} if name == "stored" else {}
+        blobs: dict[str, bytes] = {"digest": bytes(10_000_000)} if name == "stored" else {}
         return FinishedRollout(Result(id=name, outcome="submitted", score=1.0, cost=1.0), "", blobs)
 
     await finished(out, work, Caps(cost=6.0), engine=executing(execute))

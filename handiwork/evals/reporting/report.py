@@ -64,7 +64,7 @@ def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
 
 def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
     """Write comparison.md, .json, .html and, if the runs cost anything, .svg into a folder. Raises OSError."""
-    notes = list(tables.data_notes(before, after))
+    notes = list(tables.comparison_notes(before, after))
     content = ReportContent(
         tables.difference(comparison, before), notes, tables.of_comparison(comparison, before, after)
     )

@@ -126,10 +126,13 @@ def change_notes(summary: Summary) -> Iterator[str]:
         yield f"The run was resumed after a change of {changed}: its results are from before and after it."
 
 
-def data_notes(before: Summary, after: Summary) -> Iterator[str]:
-    """Yield a note if two runs had different data, as splits may have: their tasks may share nothing but their ids."""
-    if before.run.get("data_hash") != after.run.get("data_hash"):
+def comparison_notes(before: Summary, after: Summary) -> Iterator[str]:
+    """Yield notes for the reader of a comparison: on different data, and those on each run."""
+    if before.run.get("data_hash") != after.run.get("data_hash"):  # different splits may share no more than their ids
         yield "The runs had different data: instances are paired by their ids, and may not be the same tasks."
+    for name, summary in (("before", before), ("after", after)):
+        for notes in (trial_notes, limit_notes, change_notes):
+            yield from (f"{name}: {note}" for note in notes(summary))
 
 
 def difference(comparison: Comparison, before: Summary) -> str:

@@ -257,7 +257,7 @@ def compare(first: Path, second: Path, as_json: bool) -> Exit:
     comparing.check_same_benchmark(manifest.read(first), manifest.read(second))
     (before, earlier), (after, later) = summary_of(first), summary_of(second)
     comparison = comparing.compare(earlier, later)
-    for note in tables.data_notes(before, after):
+    for note in tables.comparison_notes(before, after):
         say(note)
     reports.write_comparison(second, comparison, before, after)
     if as_json:
