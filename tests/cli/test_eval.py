@@ -184,7 +184,7 @@ def test_the_cost_of_a_rollout_that_is_interrupted_with_its_run_counts(
     resumed = program("eval", "run", "--resume", str(out), "--max-cost", "0.5")
     assert (resumed.returncode, "has spent 0.50 USD, its --max-cost" in resumed.stderr) == (3, True)
     (line,) = (out / "output.jsonl").read_text().splitlines()
-    assert {"id": "sum-0", "outcome": "stopped", "score": None, "cost": 0.5}.items() <= json.loads(line).items()
+    assert {"id": "sum-0", "outcome": "interrupted", "score": None, "cost": 0.5}.items() <= json.loads(line).items()
     assert not any((out / "underway").glob("*"))
 
 

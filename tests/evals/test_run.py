@@ -246,10 +246,11 @@ async def test_an_instance_that_cannot_run_does_not_show_that_the_others_are_fre
     """Until a rollout has shown its cost, one has the whole budget and no other starts beside it."""
     results = Results(tmp_path)
     budget = SharedBudget(5.0, results)
-    for lost in (Result(id="a", outcome="unfit"), Result(id="b", outcome="sandbox")):
-        results.add(lost)
+    lost = (Result(id="a", outcome="unfit"), Result(id="b", outcome="sandbox"))
+    for one in (*lost, Result(id="a", outcome="interrupted", cost=0.5)):
+        results.add(one)
         with budget.reserved() as share:
-            assert share == 5.0
+            assert share == 5.0 - one.cost
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(budget.ready(), 0.05)
     results.add(Result(id="c", outcome="submitted", score=1.0, cost=1.0))

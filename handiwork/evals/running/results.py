@@ -31,6 +31,7 @@ Outcome = Literal[
     "unfit",
     "skipped",
     "stopped",
+    "interrupted",
 ]
 """The outcome of a rollout, computed from its log.
 
@@ -38,8 +39,8 @@ Of the agent: it "submitted" an answer, or "gave up" and said so; it was ended b
 because its last replies could not be parsed ("format"), or by a "limit" of steps, tokens or cost, or of time
 ("timeout"); or it raised an exception ("agent error"). Not of the agent: the "model", the "sandbox" or the "platform"
 around them failed, or the scorer did ("grader"); the sandbox cannot meet the instance's requirements ("unfit"); the
-instance lacks something that the user can put right ("skipped"); or the rollout reached its share of the run's budget,
-or was interrupted with the run ("stopped"). Then there is no score.
+instance lacks something that the user can put right ("skipped"); or the rollout reached its share of the run's budget
+("stopped"), or was "interrupted" with the run. Then there is no score.
 """
 
 INFRASTRUCTURE: frozenset[Outcome] = frozenset({"model", "sandbox", "platform"})
@@ -48,7 +49,7 @@ INFRASTRUCTURE: frozenset[Outcome] = frozenset({"model", "sandbox", "platform"})
 LOST: frozenset[Outcome] = frozenset({*INFRASTRUCTURE, "grader"})
 """The outcomes of rollouts that a failure lost, of the infrastructure or the scorer."""
 
-NOT_MEASURED: frozenset[Outcome] = frozenset({*LOST, "unfit", "skipped", "stopped"})
+NOT_MEASURED: frozenset[Outcome] = frozenset({*LOST, "unfit", "skipped", "stopped", "interrupted"})
 """The outcomes that do not measure the agent."""
 
 RETRIED_ON_RESUME: frozenset[Outcome] = NOT_MEASURED - {"unfit"}
@@ -122,7 +123,7 @@ class Results:
 
     ``by_key`` has the last result of each rollout, with the cost of its earlier ones added: a failed rollout is
     repeated when a run is resumed. ``spent`` is the USD of all results, and ``dearest`` that of the dearest of those
-    that were measured or paid for, None without any. Raises ResultsError.
+    that were measured or paid for and not interrupted, None without any. Raises ResultsError.
     """
 
     def __init__(self, out: Path) -> None:
@@ -160,7 +161,8 @@ class Results:
 
     def _count(self, result: Result) -> None:
         self.spent += result.spent
-        if result.spent or result.score is not None:  # an instance that cannot run does not show that others are free
+        # Neither an instance that cannot run nor a part of a rollout shows what others will cost.
+        if result.outcome != "interrupted" and (result.spent or result.score is not None):
             self.dearest = max(self.dearest or 0.0, result.spent)
         previous = self.by_key.get(result.key)
         self.by_key[result.key] = result if previous is None else result.after(previous)
