@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from handiwork.errors import HandiworkError, SandboxError, WorkspaceError
 from handiwork.log.eventlog import EventLog
@@ -17,8 +17,9 @@ from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commi
 from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
 from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.apply.undo import KeptState, Undone, reverted, undo, undoable
-from handiwork.workspace.changes import Change, moved_aside
-from handiwork.workspace.files.names import quoted, quoted_list
+from handiwork.workspace.changes import Change
+from handiwork.workspace.copy import Workspace
+from handiwork.workspace.files.names import quoted_list
 from handiwork.workspace.git.commit_changes import commit_changes, name_commit
 
 _UNDO = "applied"
@@ -166,21 +167,13 @@ async def _workspace(log: EventLog) -> Path:
 
 
 async def _changes(data: Path, log: EventLog, workspace: Path) -> tuple[list[Change], tuple[str, ...]]:
-    """Return the changes to apply, with those that revert files which the session restored since, and notices."""
+    """Return the session's changes, with those that revert files which it restored since an apply, and a notice."""
     await _check_copied_back(data, log)
     found, note = await all_changes_and_note(data, log)
-    files = (await config_of(log)).files(session_dir(data, log.id))
-    kept = await asyncio.to_thread(lambda: moved_aside(found, workspace, files.layers()))
-    restored = await asyncio.to_thread(reverted, _undo_dir(data, log), workspace.resolve(), files.workspace.base, found)
-    above = {str(parent) for path in kept for parent in PurePosixPath(path).parents}
-    applied = [change for change in found if not change.ignored and change.path not in kept.keys() | above]
-    notices = [f"{note}."] if note else []
-    for path, place in kept.items():
-        notices.append(f"{quoted(path)} was kept: the session moved it to {quoted(place)}, which stays in the session.")
-    notices += [
-        f"{quoted(change.path)} was left out: kept files are there." for change in found if change.path in above
-    ]
-    return sorted([*applied, *restored], key=lambda change: change.path), tuple(notices)
+    base = Workspace.load(session_dir(data, log.id)).base
+    restored = await asyncio.to_thread(reverted, _undo_dir(data, log), workspace.resolve(), base, found)
+    applied = [change for change in found if not change.ignored]
+    return sorted([*applied, *restored], key=lambda change: change.path), (f"{note}.",) if note else ()
 
 
 async def _check_copied_back(data: Path, log: EventLog) -> None:

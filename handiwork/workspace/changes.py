@@ -149,33 +149,6 @@ def with_moved_files(changes: Sequence[Change]) -> list[Change]:
     ]
 
 
-def moved_aside(changes: Sequence[Change], source: Path, layers: Mapping[str, Sequence[Path]]) -> dict[str, str]:
-    """Return the deleted paths whose content the session has only at paths that are no changes, each with such a path.
-
-    A link in the place of a file deletes it too. ``layers`` have all that the session wrote, by their paths below
-    ``source``, the user's directory, which would lose the content with the deleted file.
-    """
-    deleted = {
-        change.path: change.old
-        for change in changes
-        if change.kind in ("deleted", "type") and not change.ignored and change.old and change.old.size
-    }
-    if not deleted:
-        return {}
-    sizes = {side.size for side in deleted.values()}
-    applied = {change.path: change.new for change in changes if change.new and not change.ignored}
-    places: dict[str, str] = {}
-    for below, layer in ((below, layer) for below, stacked in layers.items() for layer in stacked):
-        for name, status in walk(layer):
-            path, side = join(below, name), _side(layer, name, status)
-            if side and side.size in sizes and path not in applied and not same_content(side, side_at(source, path)):
-                places[side.sha256] = path
-    if places:
-        arriving = {side.sha256 for side in applied.values() if side.size in sizes}
-        places = {digest: path for digest, path in places.items() if digest not in arriving}
-    return {path: places[side.sha256] for path, side in deleted.items() if places and side.sha256 in places}
-
-
 def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequence[Path]) -> list[Change]:
     """Return the changes from the layers ``before`` to the layers ``after``, like ``changes_of_overlay``."""
     old, new = _sides(workspace, before), _sides(workspace, after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -114,10 +114,6 @@ class SessionFiles(ABC):
     def written(self) -> list[Path]:
         """Return the existing directories that hold the agent's files: a child begins with a copy of them."""
 
-    def layers(self) -> dict[str, list[Path]]:
-        """Return the directories with what the agent wrote, lowest first, by their paths below the user's directory."""
-        return {}
-
     @abstractmethod
     def sandbox_paths(self, layer_owner: LayerOwner | None = None) -> SandboxPaths:
         """Return the paths of a sandbox on these files. Without ``layer_owner`` files keep the owners they had."""
@@ -209,10 +205,6 @@ class PlainCopyFiles(SessionFiles):
         return [self.agent_dir]
 
     @override
-    def layers(self) -> dict[str, list[Path]]:
-        return {"": [self.agent_dir]}
-
-    @override
     def sandbox_paths(self, layer_owner: LayerOwner | None = None) -> SandboxPaths:
         return SandboxPaths(self.folder, self.agent_dir)
 
@@ -268,22 +260,19 @@ class OverlayFiles(SessionFiles):
         layers = *self._workspace_layers(workspace.tree), upper_dir(self.folder)
         return changes_of_overlay(workspace, *layers, ignored=ignored)
 
-    @override
-    def layers(self, tree: str | None = None) -> dict[str, list[Path]]:
-        workspace = self.workspace
-        layer = self._layer(workspace.tree if tree is None else tree)
-        names = {"": (WORKSPACE_LAYER, upper_dir(self.folder))}
-        names |= {mount: (mount_layer(mount), layers_of(self.folder, mount) / "upper") for mount in workspace.mounts}
-        return {
-            path: [*([layer / name] if layer else []), *([written] if tree is None else [])]
-            for path, (name, written) in names.items()
-        }
-
     def view(self, tree: str | None = None) -> OverlayView:
         """Return the files as they are, or as they were in the snapshot ``tree``; "" is their beginning."""
-        workspace, mounts = self.workspace, self.layers(tree)
-        top = [workspace.base, *mounts.pop("")]
-        return OverlayView(top, {name: [workspace.source / name, *above] for name, above in mounts.items()})
+        workspace = self.workspace
+        layer = self._layer(workspace.tree if tree is None else tree)
+
+        def upper_layers(name: str, written: Path) -> Sequence[Path]:
+            return [*([layer / name] if layer else []), *([written] if tree is None else [])]
+
+        mounts = {
+            name: [workspace.source / name, *upper_layers(mount_layer(name), layers_of(self.folder, name) / "upper")]
+            for name in workspace.mounts
+        }
+        return OverlayView([workspace.base, *upper_layers(WORKSPACE_LAYER, upper_dir(self.folder))], mounts)
 
     @override
     def has_commits(self) -> bool:
@@ -292,7 +281,8 @@ class OverlayFiles(SessionFiles):
 
     @override
     def head_log(self) -> Side | None:
-        return next(filter(None, (side_at(layer, _HEAD_LOG) for layer in reversed(self.layers()[""]))), None)
+        layers = [upper_dir(self.folder), *reversed(self._workspace_layers(self.workspace.tree))]
+        return next(filter(None, (side_at(layer, _HEAD_LOG) for layer in layers)), None)
 
     def changes_between(self, before: str, after: str) -> list[Change]:
         """Return the changes from one snapshot to another; "" is the beginning."""

@@ -134,10 +134,11 @@ def test_amounts_are_of_all_rollouts_those_that_failed_too() -> None:
     assert (found.steps.mean, found.seconds.total) == (3, 40)
 
 
-def test_what_a_rollout_takes_leaves_out_those_that_never_began() -> None:
+def test_what_a_rollout_takes_leaves_out_those_that_never_began_or_were_interrupted() -> None:
     worked = result("a", 1, cost=0.5, usage=Usage(input=10), steps=4, seconds=10)
-    found = summary(worked, result("b", None, outcome="unfit", seconds=90))
-    assert (found.cost.mean, found.tokens.mean, found.steps.mean) == (0.5, 10, 4)
+    half = result("c", None, outcome="interrupted", cost=0.25, steps=1)
+    found = summary(worked, result("b", None, outcome="unfit", seconds=90), half)
+    assert (found.cost.mean, found.tokens.mean, found.steps.mean, found.cost.total) == (0.5, 10, 4, 0.75)
     assert (found.seconds.mean, found.seconds.total) == (10, 100)
 
 

@@ -295,12 +295,13 @@ def test_a_patch_of_sources_that_are_built_is_built_before_its_tests(tmp_path: P
     commit = "git add .; git -c user.name=a -c user.email=a@b commit --quiet --message base"
     bundle = f"mkdir {tmp_path}/repos; git bundle create --quiet {tmp_path}/repos/owner__name.bundle HEAD"
     base = output_of(tmp_path, f"git init --quiet x; cd x; echo 1 > a.c; {commit}; {bundle}; git rev-parse HEAD")
-    building, passing = "cp a.c built", 'grep -q 2 built && echo "PASSED test_a.py::test_a"'
+    building, passing = "grep -q '[12]' a.c; cp a.c built", 'grep -q 2 built && echo "PASSED test_a.py::test_a"'
     record = {**RECORD, "requirements": [], "install": [*RECORD["install"][:2], building], "test_command": passing}
     tests = {"test_patch": NEW_TEST, "FAIL_TO_PASS": ["test_a.py::test_a"], "PASS_TO_PASS": []}
     instance = loaded(tmp_path, record, {**ROW, **tests, "base_commit": base.strip()})
     assert graded(instance, change(instance, tmp_path / "a", "echo 2 > a.c")).resolved
     assert not graded(instance, change(instance, tmp_path / "b", "echo 2 > a.py")).resolved
+    assert graded(instance, change(instance, tmp_path / "c", "echo 3 > a.c")).doubtful, "its installation fails"
 
 
 @pytest.mark.parametrize(

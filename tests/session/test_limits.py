@@ -58,7 +58,7 @@ async def test_the_time_limit_stops_what_runs(bench: Bench, slow: Any) -> None:
 
 async def test_a_command_that_the_time_limit_stops_says_so(bench: Bench) -> None:
     for slow in (bash("sleep 60"), call("ipython", code="import time; time.sleep(60)")):
-        state = await (await bench.session([slow, finish()], time=3)).run("go")
+        state = await (await bench.session([slow, finish()], time=10)).run("go")
         assert observation_text(state.history[-1][1]).endswith("[stopped: the session has reached its time limit]")
 
 

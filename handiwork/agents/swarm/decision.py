@@ -80,8 +80,11 @@ def majority(answers: Sequence[str], random: Random) -> str:
 
 
 def chosen(reply: str, answers: Sequence[str], random: Random) -> str:
-    """Return the answer with the first number, counted from 1, in the model's reply; without one the majority's."""
+    """Return the answer with the first number, counted from 1, in the model's reply.
+
+    Without such a number, or if that answer is empty, it is the majority's.
+    """
     number = re.search(r"\d+", reply)
-    if number is not None and 1 <= int(number[0]) <= len(answers):
-        return answers[int(number[0]) - 1]
+    if number is not None and 1 <= int(number[0]) <= len(answers) and (answer := answers[int(number[0]) - 1]):
+        return answer
     return majority(answers, random)

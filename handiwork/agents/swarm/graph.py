@@ -96,13 +96,14 @@ class NodeRecord(Model):
 
 
 class PromptProgress(Model):
-    """The progress of the work on prompts since the last iteration, over the ``instances``.
+    """The progress of the work on prompts since the last iteration.
 
+    ``rollouts`` is the hash of what its rollouts share: their conditions, the data, and the instances.
     ``records`` are the rollouts with the prompts so far, by instance. ``node`` is the last one that was begun, with the
     mean score ``before``; its ``candidates`` have not been measured yet.
     """
 
-    instances: tuple[str, ...]
+    rollouts: str
     records: dict[str, NodeRecord]
     node: str = ""
     before: float = 0.0

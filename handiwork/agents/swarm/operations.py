@@ -126,7 +126,7 @@ async def _decide(run: NodeRun, ask: Ask) -> str:
         case "majority_vote":
             return majority(answers, run.random)
         case "random_choice":
-            return run.random.choice(answers)
+            return run.random.choice(list(filter(None, answers)) or answers)
         case "self_consistency" | "select_best":
             reply = await ask(run, run.instruction, ())
             return chosen(reply, answers, run.random)

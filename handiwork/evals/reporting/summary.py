@@ -37,7 +37,7 @@ class Estimate(Model):
 
 
 class Amount(Model):
-    """The total over all rollouts, and the mean over those in which the agent took a step."""
+    """The total over all rollouts, and the mean over those that began and were not interrupted."""
 
     total: float
     mean: float
@@ -233,6 +233,7 @@ def _frequencies(words: Iterable[str]) -> dict[str, int]:
 
 
 def _amount(results: Sequence[Result], of: Callable[[Result], float]) -> Amount:
-    # Instances that cannot run here would make an agent look cheap.
-    begun = [result for result in results if result.steps or result.spent or result.usage.total] or results
+    # Instances that cannot run here, and parts of rollouts, would make an agent look cheap.
+    whole = [result for result in results if result.outcome != "interrupted"]
+    begun = [result for result in whole if result.steps or result.spent or result.usage.total] or results
     return Amount(total=fsum(map(of, results)), mean=fmean(map(of, begun)) if begun else 0.0)

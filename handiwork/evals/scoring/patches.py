@@ -26,8 +26,9 @@ OFFICIAL_SECONDS = 300.0
 class Grade:
     """The result of grading: ``why`` explains what is not resolved, ``tests`` is the official status of the tests.
 
-    ``doubtful`` marks a patch without any result of its tests: the machine may have failed, not the patch; ``killed``
-    one whose tests received SIGKILL. ``version`` names the package that graded.
+    ``doubtful`` marks a patch without any result of its tests, or without an installation that it needs: the machine
+    may have failed, not the patch; ``killed`` one whose tests received SIGKILL. ``version`` names the package that
+    graded.
     """
 
     resolved: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from handiwork.evals.running.run import RunStoppedError
 class GraphRollouts:
     """Executes rollouts, ``workers`` at a time, each with a graph of its own, within a budget of ``cap`` USD.
 
+    ``hash`` is that of what the rollouts share: their conditions but the agent, the data, and the instances.
     ``model`` is the model that writes prompts; ``spent`` is USD, its calls included, as far as known. ``earlier`` is
     the part of it that a training had spent before it was resumed. ``dearest`` is USD of the dearest rollout, None as
     long as no cost is known.
@@ -28,7 +30,10 @@ class GraphRollouts:
 
     def __init__(self, run_plan: RunPlan, workers: int, cap: float | None, folder: Path) -> None:
         self.instances: Sequence[Instance] = list(run_plan.instances.values())
-        self._conditions, self._benchmark = run_plan.manifest.conditions, run_plan.benchmark
+        manifest = run_plan.manifest
+        self._conditions, self._benchmark = manifest.conditions, run_plan.benchmark
+        shared = self._conditions.model_dump_json(exclude={"agent"}), manifest.data_hash, *manifest.instances
+        self.hash = hashlib.sha256("\n".join(shared).encode()).hexdigest()
         self._cap, self._folder, self._budget = cap, folder, SharedBudget(cap, self)
         self._turn = asyncio.Semaphore(workers)
         self._count, self._spent, self.earlier = 0, 0.0, 0.0

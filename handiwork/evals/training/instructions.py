@@ -37,11 +37,12 @@ async def improve_instructions(
     A node keeps its prompt unless another has a higher mean score over the instances that both measured. The others are
     its instruction or one that the model rewrites after its critique of MOST failures, with its examples or MOST of its
     outputs in rollouts that succeeded. Costs at most three passes over the instances for each node. ``keep`` is called
-    with the swarm after each pass: from there the work resumes on the same instances. Raises RunStoppedError, LLMError.
+    with the swarm after each pass: from there the work resumes under the same conditions. Raises RunStoppedError,
+    LLMError.
     """
-    instances, progress = tuple(instance.id for instance in rollouts.instances), swarm.training.prompts
-    if progress is None or progress.instances != instances:
-        progress = PromptProgress(instances=instances, records=await _measure(swarm, rollouts))
+    progress = swarm.training.prompts
+    if progress is None or progress.rollouts != rollouts.hash:
+        progress = PromptProgress(rollouts=rollouts.hash, records=await _measure(swarm, rollouts))
         keep(_with_progress(swarm, progress))
     order = swarm.most_probable().order()
     for name in order[order.index(progress.node) if progress.node in order else 0 :]:

@@ -96,11 +96,16 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> FetchedCommi
 
 
 async def has_new_head(data: Path, log: EventLog) -> bool:
-    """Return whether the session's HEAD is a commit that the user's repository lacks. Runs no git on agents' files."""
-    config = await config_of(log)
-    files = config.files(session_dir(data, log.id))
+    """Return whether the session's HEAD is a commit that the user's repository lacks.
+
+    Runs no git on the agent's files. Does not see commits of a repository without a log of HEAD, as with reftable.
+    """
+    config, folder = await config_of(log), session_dir(data, log.id)
+    files = config.files(folder)
 
     def is_new() -> bool:
+        if not files.has_commits() or look(Workspace.load(folder).base, ".git") is None:
+            return False
         repository, head_log = repository_at(files.source), files.head_log()
         if repository is None or head_log is None or head_log.is_link:
             return False

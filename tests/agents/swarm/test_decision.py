@@ -60,6 +60,8 @@ async def test_answers_in_tags_on_lines_of_their_own_differ_and_empty_ones_have_
     answers = [f"I count.\n<answer>\n{number}\n</answer>" for number in (41, 42, 42)]
     assert (await decide("majority_vote", answers))[0] == answers[1]
     assert (await decide("majority_vote", ["", "", "42"]))[0] == "42"
+    assert (await decide("select_best", ["", "42"], "1"))[0] == "42"
+    assert {(await decide("random_choice", ["", "42"], seed=seed))[0] for seed in range(10)} == {"42"}
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,11 @@ async def _improve(swarm: Swarm, rollouts: GraphRollouts, out: Path) -> None:
 
     try:
         async with aclosing(improve_instructions(swarm, rollouts, keep)) as nodes:
+            improved = None
             async for improved in nodes:
                 _tell(f"{improved.node}: score {improved.before:.2f}, now {improved.score:.2f}")
+        if improved is None:
+            _tell("no prompt is left to improve on these instances")
     finally:
         keep(latest)  # a training that was stopped has spent it too
 

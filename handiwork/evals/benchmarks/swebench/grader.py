@@ -7,6 +7,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
             applied = await _run_git(sandbox, _APPLY)
             if applied.exit_code:
                 return _without_tests("the patch does not apply", applied)
-        left, began = seconds, time.monotonic()
+        left, began, installed = seconds, time.monotonic(), None
         if needs_installing(patch):
             installed = await run_script(sandbox, installations.script(subject.recipe), seconds)
             if how := installed.cut_short(seconds):
@@ -76,7 +77,10 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
         tests = await run_script(sandbox, f"{subject.recipe.test_command}\n", left)
     if how := tests.cut_short(seconds):
         return _without_tests(f"the tests {how}", tests)
-    return await asyncio.to_thread(_official_grade, row, subject.recipe.parser, tests)
+    graded = await asyncio.to_thread(_official_grade, row, subject.recipe.parser, tests)
+    if installed is not None and installed.exit_code and not graded.resolved:
+        return replace(graded, doubtful=True)  # the machine may have killed a compiler
+    return graded
 
 
 def needs_installing(patch: str) -> bool:
