@@ -8,7 +8,7 @@ import shutil
 from asyncio import TaskGroup
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -138,9 +138,8 @@ class Run:
 
     async def _count_interrupted(self) -> None:
         """Count what rollouts have cost that were interrupted."""
-        async with aclosing(underway.costs(self._out)) as costs:
-            async for result in costs:
-                self.results.add(result)
+        for result in await underway.costs(self._out):
+            self.results.add(result)
         underway.clear(self._out)
 
     @property

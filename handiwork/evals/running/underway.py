@@ -6,7 +6,7 @@ Programs that follow the run read them, and so does the run, to count what an in
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -62,11 +62,12 @@ def clear(out: Path) -> None:
     shutil.rmtree(out / FOLDER, ignore_errors=True)
 
 
-async def costs(out: Path) -> AsyncGenerator[Result]:
-    """Yield what the newest attempts at the noted rollouts have cost, as far as their sessions are on this machine.
+async def costs(out: Path) -> list[Result]:
+    """Return what the newest attempts at the noted rollouts have cost, as far as their sessions are on this machine.
 
-    They are results without a score. A note is removed once its result has been taken, so that none counts twice.
+    They are results without a score: until now, if the rollouts run, and in all, if their process has ended.
     """
+    results: list[Result] = []
     for one in _notes(out):
         data = one.data(out)
         if data is None or not (data / FILE).exists():
@@ -76,7 +77,7 @@ async def costs(out: Path) -> AsyncGenerator[Result]:
         except LogError:  # its files are incomplete
             continue
         if state.usage.total or state.cost or state.unpriced:
-            yield Result(
+            result = Result(
                 id=one.id,
                 trial=one.trial,
                 group=one.group,
@@ -86,7 +87,8 @@ async def costs(out: Path) -> AsyncGenerator[Result]:
                 usage=state.usage,
                 steps=state.iteration,
             )
-        (out / FOLDER / one.name).unlink(missing_ok=True)
+            results.append(result)
+    return results
 
 
 async def _state(data: Path) -> State:
