@@ -25,7 +25,7 @@ from handiwork.log.store import Store
 from handiwork.session.session import Session
 from handiwork.settings import SettingsError
 
-pytestmark = pytest.mark.usefixtures("new_user")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("new_user")]
 
 WRITE = {"tool_calls": [{"name": "bash", "arguments": {"command": "echo good day > greeting.txt"}}]}
 FINISH = {"tool_calls": [{"name": "finish", "arguments": {"message": "Done."}}]}
@@ -138,7 +138,6 @@ def test_an_agent_of_a_script_runs(project: Path) -> None:
     assert done.stdout == "rejected\n", done.stderr
 
 
-@pytest.mark.slow
 def test_an_interrupted_run_leaves_a_session_to_resume(project: Path, tmp_path: Path) -> None:
     waiting = {"tool_calls": [{"name": "bash", "arguments": {"command": "touch begun; sleep 1000"}}]}
     script = tmp_path / "script.py"

@@ -11,6 +11,8 @@ import pytest
 from handiwork.settings import Settings, SettingsError, parsed
 from tests.cli.program import HANDIWORK, Program, finish
 
+pytestmark = pytest.mark.slow
+
 slow = pytest.mark.slow
 
 

@@ -21,6 +21,8 @@ from handiwork.codeindex.source import blocks_of
 from handiwork.codeindex.workers import ParserProcess, UnreadableFileError, map_with_workers
 from tests.codeindex.sources import LANGUAGES
 
+pytestmark = pytest.mark.slow
+
 LONG_AGO = 1_600_000_000
 
 
@@ -294,7 +296,6 @@ def test_the_lines_of_python_blocks_are_those_of_their_statements(
     assert [(b.type, b.name, "\n".join(lines[b.first - 1 : b.last])) for b in blocks] == expected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_after_any_edits_the_index_is_as_one_made_from_scratch(seed: int, tmp_path: Path) -> None:
     chance, root = random.Random(seed), tmp_path / "tree"

@@ -13,6 +13,8 @@ from handiwork.evals.benchmark import DataError, Instance
 from handiwork.evals.benchmarks.toolqa import ToolQA, normalise
 from tests.evals.rollouts import folder, instances, rollout
 
+pytestmark = pytest.mark.slow
+
 BENCHMARK = ToolQA()
 
 

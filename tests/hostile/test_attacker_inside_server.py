@@ -26,6 +26,8 @@ from tests.hostile.lying_server import OK, Answer
 from tests.sandbox.helpers import Blobs
 from tests.session.bench import Bench, bash
 
+pytestmark = pytest.mark.slow
+
 OBSERVATION = {"type": "CmdOutputObservation", "command": "x", "exit_code": 0, "content": "a", "tail": "z", "size": 9}
 FINISHED = {"type": "AgentStateChangedObservation", "agent_state": "finished", "reason": "over", "content": "done"}
 MALFORMED = {"type": "ErrorObservation", "content": "Answer in JSON.", "error_id": "malformed"}

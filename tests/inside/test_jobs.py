@@ -11,6 +11,8 @@ import pytest
 
 from tests.inside.inside_client import Client
 
+pytestmark = pytest.mark.slow
+
 
 async def job(client: Client, operation: str, handle: str = "") -> dict[str, Any]:
     return await client.execute("JobAction", operation=operation, job=handle)

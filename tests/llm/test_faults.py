@@ -39,6 +39,8 @@ from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import LLM, Completion, Message, ToolCall
 from tests.llm.standin import Json, Refusal, StandIn, Stream, chunk, text
 
+pytestmark = pytest.mark.slow
+
 ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
 Make = Callable[..., LLM]
 

@@ -13,6 +13,8 @@ from handiwork.llm.errors import AuthenticationError, ContextWindowError
 from handiwork.llm.types import LLM, Message, Tool, ToolCall
 from tests.llm.standin import Json, Refusal, StandIn, Stream
 
+pytestmark = pytest.mark.slow
+
 MODEL = "google:gemini-2.5-flash"
 ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
 TOOL = Tool("run", "Run a command.", {"type": "object", "properties": {"cmd": {"type": "string"}}})

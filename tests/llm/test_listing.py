@@ -21,6 +21,8 @@ from handiwork.llm.catalog.keys import KeysError, keep_key, keys_file, load_keys
 from handiwork.llm.catalog.listing import models_of
 from handiwork.llm.catalog.requests import CHECKS, LISTS, KeyState, check_key
 
+pytestmark = pytest.mark.slow
+
 KEY = "the-key"
 ANSWERS: dict[str, Any] = {
     "/openai": {"data": [{"id": "gpt-5"}, {"id": "of-my-own"}, {"no": "name"}, 7]},

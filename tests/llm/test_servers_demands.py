@@ -16,6 +16,8 @@ from handiwork.llm.types import LLM, Message, Tool, ToolCall
 from tests.llm import anthropic_stream
 from tests.llm.standin import Refusal, StandIn, Stream, chunk, text
 
+pytestmark = pytest.mark.slow
+
 ASK = Message.text("user", "go")
 TOOL = Tool("run", "Run a command.", {"type": "object", "properties": {}})
 PICTURE = Message("user", (Part(blob="ab", media_type="image/png"),))

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.log.lists.pages import Cursor
 from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
+
+pytestmark = pytest.mark.slow
 
 STATES: tuple[AgentState, ...] = get_args(AgentState)
 NEED_THE_USER = {"awaiting_user_confirmation", "awaiting_user_input", "paused", "error", "running"}

@@ -49,6 +49,8 @@ from handiwork.session.user_events import PLAN_ACCEPTED, accepted_plan
 from tests.agents.states import check_golden, file_read, ran, shown, state_of, task
 from tests.session.bench import Bench, calls, finish
 
+pytestmark = pytest.mark.slow
+
 Node = tuple[str, OperationName, Sequence[str]]
 
 
@@ -194,9 +196,9 @@ ADD = "def add(a, b):\n    return a {} b\n"
 @pytest.mark.parametrize(
     ("operators", "answer", "calls_"),
     [
-        pytest.param("+", "+", 2, marks=pytest.mark.slow, id="right"),
+        pytest.param("+", "+", 2, id="right"),
         pytest.param("-+", "+", 3, id="corrected"),
-        pytest.param("--", "-", 3, marks=pytest.mark.slow, id="wrong"),
+        pytest.param("--", "-", 3, id="wrong"),
     ],
 )
 async def test_code_runs_on_the_tests_and_is_corrected_once(
@@ -315,7 +317,6 @@ async def test_a_delegation_gives_the_graph_as_an_input(bench: Bench) -> None:
     assert prompt([user]) == "An example of a task:\n\nOne\n\nWhat you replied:\n\nUn\n\nThe task:\n\nTwo"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("new_user")
 def test_a_whole_swarm_in_a_real_sandbox(tmp_path: Path) -> None:
     project = tmp_path / "project"
@@ -345,7 +346,6 @@ def test_a_whole_swarm_in_a_real_sandbox(tmp_path: Path) -> None:
     assert [text.partition(":")[0] for text in thoughts(result.state)] == swarm.most_probable().order()[:-1]
 
 
-@pytest.mark.slow
 async def test_a_killed_process_leaves_a_session_that_goes_on_in_the_middle_of_the_graph(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     save(build(["io", "cot", "io"], "majority_vote"), tmp_path / "swarm.json")

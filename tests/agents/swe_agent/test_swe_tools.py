@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from handiwork.agents.swe_agent.bundles import SHIPPED
 
+pytestmark = pytest.mark.slow
+
 
 class Tools:
     """Runs the tools in a folder of their own."""

@@ -22,6 +22,8 @@ from handiwork.session.mcp import transports
 from tests.session.bench import call, finish
 from tests.session.mcp.bench import Sessions, mcp_call
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Remote:
