@@ -7,7 +7,7 @@ help:
 	@echo "make setup      install everything that is needed, in .venv and the user's cache"
 	@echo "make demo       an agent repairs a real bug with a local model (sets up first)"
 	@echo "make test       the fast tests, 3 minutes on two cores"
-	@echo "make test-slow  the tests with the model and long runs, 27 minutes on two cores"
+	@echo "make test-slow  the tests with the model and long runs, half an hour on two cores"
 	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 30 minutes"
 	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, over an hour"
 	@echo "make test-fuzz  10,000 random cases at every border, of which test-slow runs 500"
